@@ -25,6 +25,7 @@ type Internals = Socket & { readonly _handle?: ReadHandle | null } & Record<symb
 const KEYS = Object.getOwnPropertySymbols(new Socket());
 const BUFFER = keyOf('kBuffer');
 const CALLBACK = keyOf('kBufferCb');
+const NEXT = keyOf('kBufferGen');
 
 function keyOf(description: string): symbol | undefined {
   return KEYS.find((key) => key.description === description);
@@ -51,7 +52,14 @@ export function readInto(socket: Socket, buffer: Buffer, onRead: ReadCallback): 
   return true;
 }
 
-/** The same, but for a socket that allocates for its reads, which goes on to. */
+/** The same, where each read may fill another buffer, of which `next` is asked before it. For a socket that fills none yet. */
+export function readIntoNext(socket: Socket, next: () => Buffer, onRead: ReadCallback): boolean {
+  if (NEXT === undefined || !(NEXT in socket) || !readInto(socket, next(), onRead)) return false;
+  (socket as Internals)[NEXT] = next;
+  return true;
+}
+
+/** As `readInto` does where the socket has a buffer already, but for a socket that allocates for its reads, which goes on to. */
 export function redirectReads(socket: Socket, onRead: ReadCallback): boolean {
   const internals = socket as Internals;
   if (BUFFER === undefined || CALLBACK === undefined || !internals[BUFFER]) return false;

@@ -11,8 +11,8 @@
 // Rules of the lean way, each learnt from a failure: push(null) is the end of the stream and belongs to the
 // original; a false result stops reading, and resume() does not start it again, because the Readable believes
 // that a read is under way: an empty push to the original does. It never mixes with pause().
-// A TLS socket of a client has its lean way of its own (tls/secured-reads.ts): one read of the kernel may bring several of its
-// records, and it hands over all of them whatever is returned for the first. One of an upstream is read by events.
+// A TLS socket has its lean way of its own (tls/secured-reads.ts): one read of the kernel may bring several of its records, and it
+// hands over all of them whatever is returned for the first.
 //
 // Every socket is made with a high-water mark of 1: then `write` returns true exactly when the kernel has taken
 // everything, and false when the written memory must stay untouched until `drain`.
@@ -28,8 +28,7 @@ import { beginConnection, type ConnectionOrigin, type OriginOptions } from '../.
 import type { SystemCalls } from '../../base/system-calls.ts';
 import type { KeepaliveSettings } from '../../snapshot/index.ts';
 import { pushCopy, readInto, redirectReads } from './shared-reads.ts';
-import { DownstreamTlsSocket } from './tls/downstream-tls-socket.ts';
-import { type SecuredDelivery, SecuredReads } from './tls/secured-reads.ts';
+import { type SecuredDelivery, SecuredReads, securedReadsOf } from './tls/secured-reads.ts';
 import { UpstreamSocket } from './upstream-socket.ts';
 
 export type ReadMode = 'lean' | 'events';
@@ -130,8 +129,8 @@ function onEnd(this: OwnedSocket): void {
   }
 }
 
-/** The end of a socket of a client, whichever. */
-function onAcceptedEnd(this: OwnedSocket): void {
+/** The end of a socket that may be one of TLS, which is told of it behind what waits. */
+function onEndInOrder(this: OwnedSocket): void {
   const reads = securedReadsOf(this);
   if (reads === null) onEnd.call(this);
   else reads.end(this);
@@ -216,7 +215,7 @@ export function attachAccepted(
     else socket[OWNER] = owner;
   } else {
     const owned = own(socket, owner);
-    owned.on('end', onAcceptedEnd);
+    owned.on('end', onEndInOrder);
     if (isLean(socket, mode)) owned.push = leanPush;
     else if (mode !== 'lean' || !readSecured(socket, borrowed)) owned.on('data', onData);
   }
@@ -238,14 +237,7 @@ const SECURED_DELIVERY: SecuredDelivery = {
 
 /** @returns whether the bytes of a TLS socket come past its Readable from now on. */
 function readSecured(socket: Socket, borrowed: Buffer | null): boolean {
-  if (!(socket instanceof DownstreamTlsSocket)) return false;
-  socket.reads = SecuredReads.of(socket, borrowed, SECURED_DELIVERY);
-  return socket.reads !== null;
-}
-
-/** Null for any other socket. */
-function securedReadsOf(socket: Socket): SecuredReads | null {
-  return (socket as Partial<DownstreamTlsSocket>).reads ?? null;
+  return socket instanceof TLSSocket && SecuredReads.begin(socket, borrowed, SECURED_DELIVERY);
 }
 
 /** As sockets without TLS are read. */
@@ -264,7 +256,7 @@ export function releaseAccepted(socket: Socket): void {
   if (socket.push !== originalPush) socket.push = originalPush;
   socket.removeListener('data', onData);
   socket.pause();
-  socket.removeListener('end', onAcceptedEnd);
+  socket.removeListener('end', onEndInOrder);
   socket.removeListener('drain', onDrain);
   socket.removeListener('close', onClose);
   socket[OWNER] = new ReleasedSocket(socket);
@@ -405,11 +397,15 @@ export function connectUnderlying(
   return socket;
 }
 
-/** Delivers the events of a socket that lies over another one, which are read as they come; connecting is over. */
-export function attachSecured(socket: Socket, owner: UpstreamSocketOwner): void {
+/**
+ * Delivers the events of a TLS socket to an upstream. Call it inside the event that says that the handshake is done, before
+ * anything is written; connecting is over.
+ */
+export function attachSecured(socket: TLSSocket, owner: UpstreamSocketOwner, mode: ReadMode): void {
   const owned = own(socket, owner);
-  owned.on('end', onEnd);
-  owned.on('data', onData);
+  owned.on('end', onEndInOrder);
+  const isLean = mode === 'lean' && SecuredReads.beginInto(socket, () => owner.readBuffer(), SECURED_DELIVERY);
+  if (!isLean) owned.on('data', onData);
 }
 
 function begin(
@@ -467,5 +463,7 @@ function keepAlive(socket: Socket, { probes, timeSeconds, intervalSeconds }: Kee
 
 /** Reads on after `onBytes` of an upstream socket has returned false. */
 export function resumeUpstream(socket: Socket): void {
-  socket.resume();
+  const reads = securedReadsOf(socket);
+  if (reads === null) socket.resume();
+  else reads.resume(socket);
 }

@@ -125,7 +125,7 @@ class SeveralAttempts implements TimeoutOwner {
     }
     this.#end(attempt);
     const chosen = this.owner.onChosen(socket, attempt.address, tls);
-    attachSecured(socket, chosen);
+    attachSecured(socket, chosen, this.#context.readMode);
     chosen.onConnect();
   }
 

@@ -1,5 +1,5 @@
 // TLS over a socket that has been accepted, in one place: all that leans on more of Node's TLSSocket than its documentation
-// says, but for what its writes do (downstream-tls-socket.ts), which is three things.
+// says, but for what its writes do (prompt-writes.ts), which is three things.
 //
 //   - It is made with a high-water mark of 1, as every other socket is (socket-events.ts), so that memory given to `write`
 //     stays untouched until `drain`. `tls.Server` has no way to say so.
@@ -10,8 +10,8 @@
 
 import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
-import type { SecureContext, TLSSocket, TLSSocketOptions } from 'node:tls';
-import { DownstreamTlsSocket } from './downstream-tls-socket.ts';
+import { type SecureContext, TLSSocket, type TLSSocketOptions } from 'node:tls';
+import { writePromptly } from './prompt-writes.ts';
 
 export interface ServerTlsOptions {
   readonly secureContext: SecureContext;
@@ -72,7 +72,8 @@ export function serverSocketOptions(options: ServerTlsOptions): TLSSocketOptions
 
 /** Begins a handshake as the server. `secure` or `close` follows. */
 export function secureServerSocket(raw: Socket, options: TLSSocketOptions): TLSSocket {
-  const socket = new DownstreamTlsSocket(raw, options);
+  const socket = new TLSSocket(raw, options);
+  writePromptly(socket);
   socket.on('_tlsError', destroyWith);
   return socket;
 }

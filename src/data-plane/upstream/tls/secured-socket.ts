@@ -11,6 +11,7 @@ import { type Address, formatAddress } from '../../../base/address.ts';
 import { peerRefusal } from '../../../tls/failure.ts';
 import { connectUnderlying, layOver, type UpstreamSocketOptions } from '../../network/socket-events.ts';
 import { ConnectionTls } from '../../network/tls/connection-tls.ts';
+import { writePromptly } from '../../network/tls/prompt-writes.ts';
 import type { WorkerContext } from '../../worker-context.ts';
 import type { AlpnWish, Opening } from '../opening.ts';
 import type { ClientHandshake, UpstreamTls } from './upstream-tls.ts';
@@ -66,6 +67,7 @@ export class SecuredSocket {
     this.#handshake = handshake;
     const { socket } = handshake;
     layOver(socket, this.#raw);
+    writePromptly(socket);
     socket.on('error', this.#onError);
     socket.on('close', this.#onClose);
     socket.once('end', this.#onEnd);

@@ -13,8 +13,8 @@ import {
   packTls,
   type UpstreamTlsSettings,
 } from '../../../../src/snapshot/index.ts';
-import { clusterNamed, clusterSettings } from '../../../support/bootstrap.ts';
 import { ANSWER, UpstreamRequest } from '../../../support/upstream-request.ts';
+import { upstreamTls } from '../../../support/upstream-tls.ts';
 import { type FakeUpstreamSocket, UpstreamWorkers } from '../../../support/upstream-workers.ts';
 
 class Bench {
@@ -270,18 +270,7 @@ for (const isOpened of [true, false]) {
 
 /** With its server name alone to tell it from others. */
 function secured(serverName: string): UpstreamTlsSettings {
-  const { tls } = clusterSettings(
-    clusterNamed('web', {
-      transport_socket: {
-        name: 'tls',
-        typed_config: {
-          '@type': 'type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext',
-          sni: serverName,
-        },
-      },
-    }),
-  );
-  return tls!;
+  return upstreamTls({ sni: serverName });
 }
 
 test('a cluster is secured by what came last, whether it is in use by then or not', () => {

@@ -1,16 +1,20 @@
-// What comes from clients over TLS gets to the owner of the socket: whole, in order, not beyond a stop, and the end last. Past
-// the Readable, into memory that is borrowed or the owner's, and by events. Real sockets.
+// What comes over TLS, from clients and upstreams, gets to the owner of the socket: whole, in order, not beyond a stop, and the end
+// last. Past the Readable, into memory that is borrowed or the owner's, and by events. Real sockets.
 
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { after, before, describe, type TestContext, test } from 'node:test';
+import type { TLSSocket } from 'node:tls';
 import fc from 'fast-check';
 import {
   attachAccepted,
+  attachSecured,
+  type ReadMode,
   resumeAccepted,
-  type SocketOwner,
+  resumeUpstream,
+  type UpstreamSocketOwner,
 } from '../../../../../src/data-plane/network/socket-events.ts';
-import type { DownstreamTlsSocket } from '../../../../../src/data-plane/network/tls/downstream-tls-socket.ts';
+import { securedReadsOf } from '../../../../../src/data-plane/network/tls/secured-reads.ts';
 import { CertificateFolder, type TestCertificate } from '../../../../support/certificates.ts';
 import { eventually } from '../../../../support/eventually.ts';
 import { type SecuredPair, securedPair } from '../../../../support/secured-pair.ts';
@@ -29,7 +33,7 @@ before(async () => {
 after(() => folder[Symbol.dispose]());
 
 /** Notes what it is told. */
-class Owner implements SocketOwner {
+class Owner implements UpstreamSocketOwner {
   readonly events: string[] = [];
   readonly chunks: Buffer[] = [];
   /** What chunks held when they came. */
@@ -37,6 +41,8 @@ class Owner implements SocketOwner {
   /** How many more deliveries are welcome. */
   welcome = Number.POSITIVE_INFINITY;
   fault: Error | null = null;
+  /** Of an upstream's. */
+  readonly memory = Buffer.alloc(64 * KB);
 
   get bytes(): Buffer {
     return Buffer.concat(this.copies);
@@ -66,6 +72,14 @@ class Owner implements SocketOwner {
     this.events.push(`close ${error?.code ?? ''}`.trim());
   }
 
+  onConnect(): void {}
+
+  onSendFailed(): void {}
+
+  readBuffer(): Buffer {
+    return this.memory;
+  }
+
   onFault(error: unknown): void {
     this.events.push(`fault: ${(error as Error).message}`);
   }
@@ -77,27 +91,47 @@ async function turns(count: number): Promise<void> {
 
 interface Way {
   readonly name: string;
-  readonly mode: 'lean' | 'events';
-  readonly isBorrowed: boolean;
+  readonly mode: ReadMode;
+  readonly nearConnects: boolean;
+  attach(socket: TLSSocket, owner: Owner): void;
+  resume(socket: Socket): void;
 }
-
-const WAYS: readonly Way[] = [
-  { name: 'into borrowed memory', mode: 'lean', isBorrowed: true },
-  { name: 'into memory of its own', mode: 'lean', isBorrowed: false },
-  { name: 'by events', mode: 'events', isBorrowed: false },
-];
 
 const borrowed = Buffer.alloc(64 * KB);
 
-for (const { name, mode, isBorrowed } of WAYS) {
-  const attach = (socket: Socket, owner: Owner): boolean =>
-    attachAccepted(socket, owner, mode, isBorrowed ? borrowed : null);
+function ofClient(name: string, mode: ReadMode, memory: Buffer | null): Way {
+  return {
+    name,
+    mode,
+    nearConnects: false,
+    attach: (socket, owner) =>
+      assert.equal(attachAccepted(socket, owner, mode, memory), memory !== null && mode === 'lean'),
+    resume: (socket) => resumeAccepted(socket, mode),
+  };
+}
 
+function ofUpstream(name: string, mode: ReadMode): Way {
+  return {
+    name,
+    mode,
+    nearConnects: true,
+    attach: (socket, owner) => attachSecured(socket, owner, mode),
+    resume: resumeUpstream,
+  };
+}
+
+const WAYS: readonly Way[] = [
+  ofClient('into borrowed memory', 'lean', borrowed),
+  ofClient('into memory of its own', 'lean', null),
+  ofClient('by events', 'events', null),
+  ofUpstream('from an upstream', 'lean'),
+  ofUpstream('from an upstream by events', 'events'),
+];
+
+for (const { name, mode, nearConnects, attach, resume } of WAYS) {
   async function attached(t: Pick<TestContext, 'after'>): Promise<SecuredPair & { readonly owner: Owner }> {
     const owner = new Owner();
-    const pair = await securedPair(t, certificate, {
-      onSecure: (near) => assert.equal(attach(near, owner), isBorrowed),
-    });
+    const pair = await securedPair(t, certificate, { nearConnects, onSecure: (near) => attach(near, owner) });
     return { ...pair, owner };
   }
 
@@ -109,7 +143,7 @@ for (const { name, mode, isBorrowed } of WAYS) {
       await eventually(() => owner.events.includes('end'), 'the end');
       assert.equal(owner.text, 'one two three');
       assert.equal(owner.events.at(-1), 'end');
-      assert.equal((near as DownstreamTlsSocket).reads !== null, mode === 'lean');
+      assert.equal(securedReadsOf(near) !== null, mode === 'lean');
       near.end();
       await eventually(() => owner.events.at(-1) === 'close', 'the close');
       assert.equal(owner.events.filter((event) => event === 'end').length, 1);
@@ -118,7 +152,8 @@ for (const { name, mode, isBorrowed } of WAYS) {
     test('delivers what comes together with the last word of the handshake', async (t) => {
       const owner = new Owner();
       const { far } = await securedPair(t, certificate, {
-        onSecure: (near) => void attach(near, owner),
+        nearConnects,
+        onSecure: (near) => attach(near, owner),
         early: 'early',
       });
       far.end(' and late');
@@ -135,11 +170,11 @@ for (const { name, mode, isBorrowed } of WAYS) {
       await turns(20);
       assert.deepEqual(owner.events, ['bytes']);
       owner.welcome = Number.POSITIVE_INFINITY;
-      resumeAccepted(near, mode);
-      resumeAccepted(near, mode);
+      resume(near);
+      resume(near);
       assert.equal(owner.text, 'one ');
       await eventually(() => owner.events.includes('end'), 'the end');
-      resumeAccepted(near, mode);
+      resume(near);
       await turns(5);
       assert.equal(owner.text, 'one two three four');
       assert.equal(owner.events.filter((event) => event === 'end').length, 1);
@@ -154,17 +189,17 @@ for (const { name, mode, isBorrowed } of WAYS) {
       await turns(5);
       owner.welcome = 1;
       // Whoever says it twice says it once.
-      resumeAccepted(near, mode);
-      resumeAccepted(near, mode);
+      resume(near);
+      resume(near);
       await eventually(() => owner.bytes.length === RECORD_BYTES + 1, 'the second');
       far.end('3');
       await turns(20);
       assert.deepEqual(owner.events, ['bytes', 'bytes']);
       owner.welcome = 1;
-      resumeAccepted(near, mode);
+      resume(near);
       await eventually(() => owner.bytes.length === RECORD_BYTES + 2, 'the third');
       await turns(20);
-      resumeAccepted(near, mode);
+      resume(near);
       await eventually(() => owner.events.includes('end'), 'the end');
       assert.deepEqual(owner.events, ['bytes', 'bytes', 'bytes', 'end']);
     });
@@ -178,27 +213,29 @@ for (const { name, mode, isBorrowed } of WAYS) {
       await turns(200);
       assert.ok(far.writableLength > 0, 'all of it was taken');
       owner.welcome = Number.POSITIVE_INFINITY;
-      resumeAccepted(near, mode);
+      resume(near);
       far.end();
       await eventually(() => owner.events.includes('end'), 'the end');
       assert.equal(owner.bytes.length, bytes.length);
     });
 
-    test('may change hands, also while it is stopped', async (t) => {
-      const { near, far, owner } = await attached(t);
-      owner.welcome = 1;
-      far.write('one ');
-      far.write('two ');
-      await eventually(() => owner.events.length > 0, 'the first');
-      await turns(5);
-      const next = new Owner();
-      attach(near, next);
-      resumeAccepted(near, mode);
-      far.end('three');
-      await eventually(() => next.events.includes('end'), 'the end');
-      assert.equal(owner.text, 'one ');
-      assert.equal(next.text, 'two three');
-    });
+    if (!nearConnects) {
+      test('may change hands, also while it is stopped', async (t) => {
+        const { near, far, owner } = await attached(t);
+        owner.welcome = 1;
+        far.write('one ');
+        far.write('two ');
+        await eventually(() => owner.events.length > 0, 'the first');
+        await turns(5);
+        const next = new Owner();
+        attach(near, next);
+        resume(near);
+        far.end('three');
+        await eventually(() => next.events.includes('end'), 'the end');
+        assert.equal(owner.text, 'one ');
+        assert.equal(next.text, 'two three');
+      });
+    }
 
     test('is broken off where its owner throws, and nothing more is delivered', async (t) => {
       const { far, owner } = await attached(t);
@@ -216,7 +253,7 @@ for (const { name, mode, isBorrowed } of WAYS) {
       far.end('two');
       await eventually(() => owner.events.length > 0, 'the first');
       owner.welcome = Number.POSITIVE_INFINITY;
-      resumeAccepted(near, mode);
+      resume(near);
       near.destroy();
       await eventually(() => owner.events.includes('close'), 'the close');
       await turns(5);
@@ -232,7 +269,7 @@ for (const { name, mode, isBorrowed } of WAYS) {
       await eventually(() => owner.events.length > 0, 'the first');
       farRaw.resetAndDestroy();
       await turns(5);
-      resumeAccepted(near, mode);
+      resume(near);
       await eventually(() => owner.events.includes('close ECONNRESET'), 'the close');
     });
 
@@ -254,7 +291,7 @@ for (const { name, mode, isBorrowed } of WAYS) {
           await eventually(() => {
             if (owner.welcome <= 0) {
               owner.welcome = left.shift() ?? Number.POSITIVE_INFINITY;
-              resumeAccepted(near, mode);
+              resume(near);
             }
             return owner.events.includes('end');
           }, 'the end');
@@ -296,6 +333,33 @@ test('an owner that keeps bytes gets them as its own behind one that has borrowe
     await eventually(() => second.text.endsWith(piece), piece);
   }
   assert.deepEqual(second.chunks.map(String), ['other', 'third']);
+});
+
+test('memory of an upstream’s owner that it has stopped at stays as it is until reading goes on', async (t) => {
+  const owner = new Owner();
+  const { near, far } = await securedPair(t, certificate, {
+    nearConnects: true,
+    onSecure: (socket) => attachSecured(socket, owner, 'lean'),
+  });
+  owner.welcome = 1;
+  // Each a record; all of them in one read of the kernel.
+  far.cork();
+  far.write('1'.repeat(RECORD_BYTES));
+  far.write('2'.repeat(RECORD_BYTES));
+  far.write('3');
+  far.uncork();
+  await eventually(() => owner.events.length > 0, 'the first');
+  await turns(20);
+  assert.equal(owner.chunks[0]!.buffer, owner.memory.buffer);
+  assert.ok(owner.chunks[0]!.equals(owner.copies[0]!));
+  owner.welcome = Number.POSITIVE_INFINITY;
+  resumeUpstream(near);
+  await eventually(() => owner.bytes.length === 2 * RECORD_BYTES + 1, 'all');
+  far.write('4');
+  await eventually(() => owner.text.endsWith('4'), 'the last');
+  far.write('5');
+  await eventually(() => owner.text.endsWith('5'), 'the very last');
+  assert.equal(owner.chunks.at(-1)!.buffer, owner.memory.buffer);
 });
 
 test('where bytes wait in the Readable already, the rest comes that way, too', async (t) => {

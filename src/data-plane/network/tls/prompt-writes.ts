@@ -1,4 +1,4 @@
-// A TLS socket whose writes are done when the kernel has taken them.
+// Writes of a TLS socket that are done when the kernel has taken them.
 //
 // Node tells of a TLS write in a later turn, also when the kernel has taken all of it within the call: whoever wrote would
 // believe that it waits, hold its memory, and stop reading on the other side. Here `write` says so at once. OpenSSL copies what
@@ -12,9 +12,10 @@
 //
 // This leans on what `_handle` tells: how much has been encrypted and not been accounted for (`writeQueueSize`), and the same
 // of the socket below (`_parent`). Where a Node release tells neither, every write is done when Node says so.
+//
+// What Node calls to write is put in place on each socket and not in a class of ours, because `tls.connect` makes its own.
 
 import { TLSSocket } from 'node:tls';
-import type { SecuredReads } from './secured-reads.ts';
 
 type Written = (error?: Error | null) => void;
 type Chunks = { chunk: unknown; encoding: BufferEncoding }[];
@@ -31,9 +32,34 @@ interface Handle {
  */
 const MOST_AT_ONCE = 7 * 16 * 1024;
 
-export class DownstreamTlsSocket extends TLSSocket {
-  /** How its bytes get to its owner; null where they come as events. */
-  reads: SecuredReads | null = null;
+const WRITES = Symbol('writes');
+const node = TLSSocket.prototype as Required<Pick<TLSSocket, '_write' | '_writev' | '_final'>>;
+
+type PromptSocket = TLSSocket & { [WRITES]: PromptWrites };
+
+/** @param socket that nothing has been written to. */
+export function writePromptly(socket: TLSSocket): void {
+  const prompt = socket as PromptSocket;
+  prompt[WRITES] = new PromptWrites(socket);
+  prompt._write = write;
+  prompt._writev = writev;
+  prompt._final = final;
+}
+
+function write(this: TLSSocket, chunk: unknown, encoding: BufferEncoding, callback: Written): void {
+  (this as PromptSocket)[WRITES].write(chunk, encoding, callback);
+}
+
+function writev(this: TLSSocket, chunks: Chunks, callback: Written): void {
+  (this as PromptSocket)[WRITES].writev(chunks, callback);
+}
+
+function final(this: TLSSocket, callback: Written): void {
+  (this as PromptSocket)[WRITES].final(callback);
+}
+
+class PromptWrites {
+  readonly #socket: TLSSocket;
   /** Node has not told of the last write. */
   #isUntold = false;
   /** Of the last write, while it is not done. */
@@ -44,7 +70,11 @@ export class DownstreamTlsSocket extends TLSSocket {
   #chunks: Chunks | null = null;
   #isEnding = false;
 
-  override _write(chunk: unknown, encoding: BufferEncoding, callback: Written): void {
+  constructor(socket: TLSSocket) {
+    this.#socket = socket;
+  }
+
+  write(chunk: unknown, encoding: BufferEncoding, callback: Written): void {
     if (this.#isUntold) {
       this.#chunk = chunk;
       this.#encoding = encoding;
@@ -52,26 +82,26 @@ export class DownstreamTlsSocket extends TLSSocket {
       return;
     }
     const isIdle = this.#begin(callback);
-    super._write(chunk, encoding, this.#onTold);
+    node._write.call(this.#socket, chunk, encoding, this.#onTold);
     if (isIdle) this.#settle();
   }
 
-  override _writev(chunks: Chunks, callback: Written): void {
+  writev(chunks: Chunks, callback: Written): void {
     if (this.#isUntold) {
       this.#chunks = chunks;
       this.#callback = callback;
       return;
     }
     const isIdle = this.#begin(callback);
-    super._writev!(chunks, this.#onTold);
+    node._writev.call(this.#socket, chunks, this.#onTold);
     if (isIdle) this.#settle();
   }
 
-  override _final(callback: Written): void {
+  final(callback: Written): void {
     if (this.#isUntold) {
       this.#isEnding = true;
       this.#callback = callback;
-    } else super._final(callback);
+    } else node._final.call(this.#socket, callback);
   }
 
   /** @returns whether nothing that the handshake has left is on its way: what is encrypted now goes down in the call. */
@@ -96,7 +126,7 @@ export class DownstreamTlsSocket extends TLSSocket {
   }
 
   get #handle(): Handle | null {
-    return (this as unknown as { readonly _handle: Handle | null })._handle;
+    return (this.#socket as unknown as { readonly _handle: Handle | null })._handle;
   }
 
   readonly #onTold: Written = (error) => {
@@ -110,9 +140,9 @@ export class DownstreamTlsSocket extends TLSSocket {
     // It was done: what can go wrong after that is the end of the socket, of which others tell.
     if (callback === null) return;
     if (error) callback(error);
-    else if (chunk !== null) this._write(chunk, this.#encoding, callback);
-    else if (chunks !== null) this._writev(chunks, callback);
-    else if (this.#isEnding) super._final(callback);
+    else if (chunk !== null) this.write(chunk, this.#encoding, callback);
+    else if (chunks !== null) this.writev(chunks, callback);
+    else if (this.#isEnding) node._final.call(this.#socket, callback);
     else callback();
   };
 }

@@ -1,4 +1,4 @@
-// What is written to the TLS socket of a client: all of it arrives, in order and whole, memory that is the writer's again may change at
+// What is written to a TLS socket of the proxy, on either side: all of it arrives, in order and whole, memory that is the writer's again may change at
 // once, and the end comes last. Real sockets.
 
 import assert from 'node:assert/strict';
@@ -88,10 +88,17 @@ function recordsIn(bytes: Buffer): number[] {
   return kinds;
 }
 
-for (const version of VERSIONS) {
-  const versions = { minVersion: version, maxVersion: version };
+const SIDES = [
+  { nearConnects: false, what: 'a client' },
+  { nearConnects: true, what: 'an upstream' },
+];
 
-  describe(`over ${version}`, () => {
+for (const [version, { nearConnects, what }] of VERSIONS.flatMap((each) =>
+  SIDES.map((side) => [each, side] as const),
+)) {
+  const versions = { minVersion: version, maxVersion: version, nearConnects };
+
+  describe(`to ${what} over ${version}`, () => {
     test('a write is done in the call, and nobody is told of it later', async (t) => {
       const { near, far } = await securedPair(t, certificate, versions);
       const received = new Received(far);
