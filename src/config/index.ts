@@ -52,6 +52,8 @@ export type { FaultSink } from './resources/fault-sink.ts';
 export { parseFormat } from './resources/format/format-string.ts';
 export { convertHeaderAdditions, convertHeaderMutations } from './resources/header-edits.ts';
 export type { HttpFilterManifest, HttpFilterManifests, RouteFilterManifest } from './resources/http-filter.ts';
+export { CONNECTION_INPUTS, REQUEST_INPUTS } from './resources/matching/match-inputs.ts';
+export { convertMatchTree, type MatcherMessage, type TreePlace } from './resources/matching/match-tree.ts';
 export type {
   AddressMessage,
   BufferMessage,

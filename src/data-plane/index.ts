@@ -28,6 +28,9 @@ export { isGrpc } from './http/grpc-request.ts';
 export { DNS_FAILURE, FILTER_FAULT, type LocalReply, REQUEST_HELD_TOO_LARGE, ReplyForm } from './http/local-reply.ts';
 export type { Taps } from './http/taps.ts';
 export type { Trailers } from './http/trailers.ts';
+export { CONNECTION_INPUTS } from './matching/connection-inputs.ts';
+export { compileMatchTree, type FindMatch, type InputReaders, type MatchTools } from './matching/match-tree.ts';
+export { REQUEST_INPUTS } from './matching/request-inputs.ts';
 export { TCP_PROXY_CLUSTER } from './network/filter-state.ts';
 export type {
   CompiledNetworkFilter,

@@ -84,7 +84,11 @@ export class AdminAccessLog implements AccessLogWriter {
       directLocal: local,
       originalDestination: null,
       requestedServerName: '',
+      transportProtocol: 'raw_buffer' as const,
+      applicationProtocols: [],
       tls: null,
+      metadata: undefined,
+      state: () => undefined,
       transportFailure: '',
     };
     const facts = new StreamFacts(this.#clock, startMs, downstream, 'DownstreamEnd', NO_INGRESS);

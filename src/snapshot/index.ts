@@ -119,6 +119,17 @@ export type {
 } from './listener.ts';
 export type { LocalReplySettings, ReplyMapperSettings } from './local-reply.ts';
 export type {
+  ConnectionInputKind,
+  InputTest,
+  MatchDomains,
+  MatchInput,
+  MatchMap,
+  MatchOutcome,
+  MatchPredicate,
+  MatchRanges,
+  MatchTree,
+} from './matcher.ts';
+export type {
   DynamicStatKey,
   HostRefusal,
   InheritedSockets,

@@ -7,6 +7,7 @@ import type { StringMatch } from '../base/string-match.ts';
 import type { SubsetCriteria } from './cluster.ts';
 import type { FormatSegments, ReplyFormat } from './format.ts';
 import type { InternalRedirectSettings } from './internal-redirect.ts';
+import type { MatchTree } from './matcher.ts';
 import type { Metadata } from './metadata.ts';
 import type { RouteRateLimits } from './rate-limit.ts';
 import type { RetrySettings } from './retry.ts';
@@ -326,6 +327,8 @@ export interface VirtualHostSnapshot {
   /** Whose requests over plain HTTP are sent to HTTPS, before any route: those from outside, or all. Absent: nobody's. */
   readonly requiresTls?: 'external' | 'all';
   readonly routes: readonly RouteSnapshot[];
+  /** Chooses which of the routes are tried, by their places; absent where all are. */
+  readonly matcher?: MatchTree<readonly number[]>;
 }
 
 export interface RouteTableSnapshot {

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { RuntimeValues } from '../../src/base/runtime.ts';
+import type { DownstreamFacts } from '../../src/data-plane/format/facts.ts';
 import { ProxyHeaders } from '../../src/data-plane/http/proxy-headers.ts';
 import { keepUpgradeFields, upgradeType } from '../../src/data-plane/http/upgrade-fields.ts';
 import type { TlsFacts } from '../../src/data-plane/network/tls/connection-tls.ts';
@@ -41,7 +42,9 @@ function senderOf(marks: RoutingCase['marks']): RequestSender {
   const tls = marks.has('https') || peer !== null ? { peer, isPeerVerified: certificate === 'valid' } : null;
   return {
     dynamicMetadata: metadata && { [metadata[0]!]: { [metadata[1]!]: metadata[2]! } },
+    clientAddress: marks.get('from') ?? '',
     downstream: { tls: tls as TlsFacts | null },
+    connectionEnds: { local: { ip: '10.0.0.1', port: 8080 } } as DownstreamFacts,
   };
 }
 

@@ -16,12 +16,12 @@ export function convertMetadataMatch(
   return {
     namespace,
     path: path.map(({ key }) => key),
-    value: value === null ? NO_VALUE : convertValue(value, `${at}.value`, faults),
+    value: value === null ? NO_VALUE : convertValueMatch(value, `${at}.value`, faults),
     isInverted,
   };
 }
 
-function convertValue(message: ValueMatcher, at: string, faults: FaultSink): ValueMatch {
+export function convertValueMatch(message: ValueMatcher, at: string, faults: FaultSink): ValueMatch {
   switch (message.match_pattern) {
     case 'null_match':
       return { kind: 'null' };
@@ -41,12 +41,12 @@ function convertValue(message: ValueMatcher, at: string, faults: FaultSink): Val
       const { one_of: oneOf } = message.list_match!;
       return oneOf === null
         ? NO_VALUE
-        : { kind: 'list', oneOf: convertValue(oneOf, `${at}.list_match.one_of`, faults) };
+        : { kind: 'list', oneOf: convertValueMatch(oneOf, `${at}.list_match.one_of`, faults) };
     }
     case 'or_match': {
       const here = `${at}.or_match.value_matchers`;
       const matches = message.or_match!.value_matchers.map((one, index) =>
-        convertValue(one, `${here}[${index}]`, faults),
+        convertValueMatch(one, `${here}[${index}]`, faults),
       );
       return { kind: 'any-of', matches };
     }

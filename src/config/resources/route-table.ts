@@ -3,6 +3,7 @@
 import type {
   FiltersOfRoute,
   HeaderEdits,
+  MatchTree,
   RateLimitSettings,
   RouteRateLimits,
   RouteSnapshot,
@@ -10,10 +11,14 @@ import type {
   VirtualHostSnapshot,
 } from '../../snapshot/index.ts';
 import { VirtualHost_TlsRequirementType as TlsRequirement } from '../proto/generated/enums.ts';
+import type { MessageTypes } from '../proto/generated/messages.ts';
 import { quote } from '../source/node.ts';
 import type { Conversion } from './conversion.ts';
 import { DomainTable } from './domains.ts';
+import type { OpenedExtension } from './extension.ts';
 import { type BothHeaderEdits, convertHeaderEdits } from './header-edits.ts';
+import { REQUEST_INPUTS } from './matching/match-inputs.ts';
+import { convertMatchTree, type MatcherMessage } from './matching/match-tree.ts';
 import type { Route, RouteConfiguration, VirtualHost } from './messages.ts';
 import { convertMetadata } from './metadata.ts';
 import { convertMirrorPolicies } from './mirror-policy.ts';
@@ -25,6 +30,9 @@ import { convertConditions, convertPathMatch } from './route-match.ts';
 import { convertRouteTracing } from './tracing.ts';
 import { valueOr } from './units.ts';
 import { convertVirtualClusters } from './virtual-clusters.ts';
+
+const ROUTE = 'proxy.config.route.v3.Route';
+const ROUTE_LIST = 'proxy.config.route.v3.RouteList';
 
 const DEFAULT_MAX_DIRECT_RESPONSE_BYTES = 4096;
 
@@ -113,10 +121,15 @@ function convertVirtualHost(
     rateLimits: convertRateLimits(message.rate_limits, `${at}.rate_limits`, conversion),
   };
   const routes: RouteSnapshot[] = [];
-  for (const [index, route] of message.routes.entries()) {
-    const converted = convertRoute(route, `${at}.routes[${index}]`, message, levels, scope, conversion);
+  const add = (route: Route, here: string): void => {
+    const converted = convertRoute(route, here, message, levels, scope, conversion);
     if (converted !== undefined) routes.push(converted);
+  };
+  for (const [index, route] of message.routes.entries()) add(route, `${at}.routes[${index}]`);
+  if (message.matcher !== null && message.routes.length > 0) {
+    conversion.faults.error(`${at}.matcher`, 'cannot be given together with routes');
   }
+  const matcher = message.matcher && convertRouteMatcher(message.matcher, `${at}.matcher`, routes, add, conversion);
   return {
     name: message.name,
     ...convertMetadata(message.metadata),
@@ -124,7 +137,34 @@ function convertVirtualHost(
     ...TLS_REQUIREMENTS[message.require_tls],
     ...convertVirtualClusters(message.virtual_clusters, `${at}.virtual_clusters`, conversion.faults),
     routes,
+    ...(matcher === null ? {} : { matcher }),
   };
+}
+
+/** @param routes where `add` puts those that the tree leads to. */
+function convertRouteMatcher(
+  message: MatcherMessage,
+  at: string,
+  routes: readonly RouteSnapshot[],
+  add: (route: Route, at: string) => void,
+  conversion: Conversion,
+): MatchTree<readonly number[]> {
+  const convertAction = (
+    { typeName, message: action }: OpenedExtension,
+    here: string,
+  ): readonly number[] | undefined => {
+    const first = routes.length;
+    if (typeName === ROUTE) add(action as Route, here);
+    else if (typeName === ROUTE_LIST) {
+      const list = action as MessageTypes[typeof ROUTE_LIST];
+      for (const [index, route] of list.routes.entries()) add(route, `${here}.routes[${index}]`);
+    } else {
+      conversion.faults.error(here, `${quote(typeName)} is no action of a virtual host: Route and RouteList are`);
+      return undefined;
+    }
+    return routes.slice(first).map((_, index) => first + index);
+  };
+  return convertMatchTree(message, at, { inputs: REQUEST_INPUTS, convertAction }, conversion);
 }
 
 /** @returns undefined when a matcher or action is missing or not supported; a fault exists for it. */

@@ -101,8 +101,16 @@ export interface DownstreamFacts {
   readonly originalDestination: Endpoint | null;
   /** By SNI, in lower case; empty where none has been named, or no listener filter has looked. */
   readonly requestedServerName: string;
+  /** What the client's first bytes are, where a listener filter has looked. */
+  readonly transportProtocol: 'raw_buffer' | 'tls';
+  /** As the client offers them, where a listener filter has looked. */
+  readonly applicationProtocols: readonly string[];
   /** Null before a handshake, and without TLS. */
   readonly tls: TlsFacts | null;
+  /** What network filters have said of the connection. */
+  readonly metadata: Metadata | undefined;
+  /** What network filters have put into its filter state. */
+  state(key: string): string | undefined;
   /** Why the connection could not be secured; empty where it could, or need not be. */
   readonly transportFailure: string;
 }

@@ -73,7 +73,13 @@ export class ChainContext extends FilterFacilities implements FilterContext {
     return (head, callbacks) => {
       const isInternal = internalNames.some((name) => head.hasField(name));
       const dynamicMetadata = callbacks.facts(null).metadata('DYNAMIC');
-      this.#request.read(head, isInternal, true, { dynamicMetadata, downstream: callbacks.connection });
+      const { clientAddress, connection: connectionEnds } = callbacks;
+      this.#request.read(head, isInternal, true, {
+        dynamicMetadata,
+        clientAddress,
+        downstream: connectionEnds,
+        connectionEnds,
+      });
       return matches(this.#request);
     };
   }

@@ -1,8 +1,9 @@
 // A client's connection as formats ask about it. Made at the first question, while the socket still knows its ends.
 
+import type { Metadata } from '../../snapshot/index.ts';
 import type { DownstreamFacts, Endpoint } from '../format/facts.ts';
 import type { WorkerContext } from '../worker-context.ts';
-import type { DownstreamConnection } from './downstream-connection.ts';
+import type { DownstreamConnection, TransportProtocol } from './downstream-connection.ts';
 import { plainAddress } from './peer-address.ts';
 import type { TlsFacts } from './tls/connection-tls.ts';
 
@@ -34,6 +35,22 @@ class ConnectionFacts implements DownstreamFacts {
 
   get requestedServerName(): string {
     return this.#connection.requestedServerName || (this.tls?.serverName ?? '');
+  }
+
+  get transportProtocol(): TransportProtocol {
+    return this.tls === null ? this.#connection.transportProtocol : 'tls';
+  }
+
+  get applicationProtocols(): readonly string[] {
+    return this.#connection.applicationProtocols;
+  }
+
+  get metadata(): Metadata | undefined {
+    return this.#connection.metadata ?? undefined;
+  }
+
+  state(key: string): string | undefined {
+    return this.#connection.state(key);
   }
 
   get tls(): TlsFacts | null {

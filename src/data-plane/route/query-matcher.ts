@@ -1,6 +1,7 @@
 // Tests of query parameters, ready to run. Made once per snapshot. Names and values are compared as they stand in the
 // target, as in the reference: nothing is decoded.
 
+import { utf8Bytes } from '../../base/byte-text.ts';
 import { compileStringMatch } from '../../base/string-match.ts';
 import type { QueryParameterMatch } from '../../snapshot/index.ts';
 import type { RequestTest } from './header-matcher.ts';
@@ -28,4 +29,22 @@ export function firstValue(query: string | undefined, name: string): string | un
     start = end + 1;
   }
   return undefined;
+}
+
+/** The same with what is encoded in names and values decoded: byte text. */
+export function decodedQueryValue(query: string | undefined, name: string): string | undefined {
+  if (query === undefined) return undefined;
+  if (!query.includes('%')) return firstValue(query, utf8Bytes(name));
+  const wanted = utf8Bytes(name);
+  for (const parameter of query.split('&')) {
+    const equals = parameter.indexOf('=');
+    const nameEnd = equals === -1 ? parameter.length : equals;
+    if (decoded(parameter.slice(0, nameEnd)) === wanted) return decoded(parameter.slice(nameEnd + 1));
+  }
+  return undefined;
+}
+
+/** What is no encoding stays as it is. */
+function decoded(text: string): string {
+  return text.replace(/%([\da-fA-F]{2})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)));
 }

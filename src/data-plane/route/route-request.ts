@@ -3,12 +3,17 @@
 import type { Random } from '../../base/random.ts';
 import type { Metadata } from '../../snapshot/index.ts';
 import { Method, type RequestHead } from '../../wasm/http1.ts';
+import type { DownstreamFacts } from '../format/facts.ts';
 import type { TlsFacts } from '../network/tls/connection-tls.ts';
 
 /** What is known of the sender of a request, and of what filters have said of it. */
 export interface RequestSender {
   readonly dynamicMetadata: Metadata | undefined;
+  /** As far as trusted hops tell; empty when nobody knows. */
+  readonly clientAddress: string;
   readonly downstream: { readonly tls: TlsFacts | null };
+  /** The one object of its connection; made by whoever asks first. */
+  readonly connectionEnds: DownstreamFacts;
 }
 
 export class RouteRequest {

@@ -4,10 +4,9 @@ import type { RuntimeValues } from '../../base/runtime.ts';
 import type { RouteTableSnapshot } from '../../snapshot/index.ts';
 import type { ProxyHeaders } from '../http/proxy-headers.ts';
 import { firstValueReader, type ReadHeader } from './header-matcher.ts';
-import type { TallyScopes } from './request-tally.ts';
 import type { Route } from './route.ts';
 import type { RouteRequest } from './route-request.ts';
-import { VirtualHost } from './virtual-host.ts';
+import { type RouteTools, VirtualHost } from './virtual-host.ts';
 import { VirtualHostIndex } from './virtual-host-index.ts';
 
 const PORT = /:\d+$/;
@@ -22,20 +21,15 @@ export class RouteTable {
   /** Null where virtual hosts are chosen by the authority. */
   readonly #readHost: ReadHeader | null;
 
-  /** @param names of the headers that routes make the proxy write. @param tallies null where nobody counts. */
-  constructor(
-    snapshot: RouteTableSnapshot,
-    names: ProxyHeaders,
-    runtime: RuntimeValues,
-    tallies: TallyScopes | null = null,
-  ) {
+  /** @param names of the headers that routes make the proxy write. */
+  constructor(snapshot: RouteTableSnapshot, names: ProxyHeaders, runtime: RuntimeValues, tools: RouteTools = {}) {
     this.name = snapshot.name;
     this.internalOnlyHeaders = snapshot.internalOnlyHeaders;
     this.#ignoresPort = snapshot.ignoresPort;
     this.#ignoresPathParameters = snapshot.ignoresPathParameters ?? false;
     this.#readHost = snapshot.hostHeader === undefined ? null : firstValueReader(snapshot.hostHeader);
     for (const virtualHost of snapshot.virtualHosts) {
-      const owner = new VirtualHost(virtualHost, names, runtime, tallies);
+      const owner = new VirtualHost(virtualHost, names, runtime, tools);
       for (const domain of virtualHost.domains) this.#hosts.add(domain.toLowerCase(), owner);
     }
   }

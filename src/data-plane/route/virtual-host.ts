@@ -1,23 +1,15 @@
-// The routes of one virtual host. The first that matches wins; but the many that an exact path alone decides are
-// found by look-up, and only what stands before the one found there is tried in turn. Where that are many, too, all are found
-// by an index.
+// One virtual host: whether its clients need TLS, and which of its routes a request takes.
 
 import type { RuntimeValues } from '../../base/runtime.ts';
 import type { RouteSnapshot, VirtualHostSnapshot } from '../../snapshot/index.ts';
+import type { LbKernel } from '../../wasm/lb.ts';
 import type { ProxyHeaders } from '../http/proxy-headers.ts';
+import { compileMatchTree, type FindMatch } from '../matching/match-tree.ts';
+import { REQUEST_INPUTS } from '../matching/request-inputs.ts';
 import type { TallyScopes } from './request-tally.ts';
 import { Route } from './route.ts';
-import { RouteIndex } from './route-index.ts';
+import { RouteList } from './route-list.ts';
 import type { RouteRequest } from './route-request.ts';
-
-interface Ranked {
-  readonly route: Route;
-  /** Place in the configured order. */
-  readonly rank: number;
-}
-
-/** Trying so many in turn takes no longer than an index. */
-const MAX_SCANNED = 8;
 
 /** The same place, secured: what clients are told that came without TLS where it is required. */
 const TO_TLS: RouteSnapshot = {
@@ -40,23 +32,27 @@ const TO_TLS: RouteSnapshot = {
   countsAttemptsInResponse: false,
 };
 
+export interface RouteTools {
+  /** Null where nobody counts. */
+  readonly tallies?: TallyScopes | null;
+  /** Hashes what matchers choose by; null where none does so by hashes. */
+  readonly kernel?: LbKernel | null;
+}
+
 export class VirtualHost {
   readonly name: string;
-  readonly #exact = new Map<string, Ranked>();
-  /** The others, in order. */
-  readonly #scanned: Ranked[] = [];
-  /** In place of both, where there are many; else null. */
-  readonly #index: RouteIndex | null;
+  readonly #routes: RouteList;
+  /** Chooses the routes in place of all of them; null where all are tried. */
+  readonly #choose: FindMatch<RouteRequest, RouteList> | null;
   /** Null where no TLS is required. */
   readonly #tlsRedirect: Route | null;
   readonly #letsInternalPass: boolean;
 
-  /** @param tallies null where nobody counts. */
   constructor(
     snapshot: VirtualHostSnapshot,
     names: ProxyHeaders,
     runtime: RuntimeValues,
-    tallies: TallyScopes | null = null,
+    { tallies = null, kernel = null }: RouteTools = {},
   ) {
     this.name = snapshot.name;
     const { requiresTls } = snapshot;
@@ -66,26 +62,23 @@ export class VirtualHost {
     const routes = snapshot.routes.map(
       (route) => new Route(route, snapshot, names, runtime, tally?.(route.statPrefix) ?? null),
     );
-    const isScanned = routes.filter(({ exactPath }) => exactPath === undefined).length <= MAX_SCANNED;
-    this.#index = isScanned ? null : new RouteIndex(routes);
-    if (!isScanned) return;
-    for (const [rank, route] of routes.entries()) {
-      const { exactPath } = route;
-      if (exactPath === undefined) this.#scanned.push({ route, rank });
-      // A second one of the same path can never be reached.
-      else if (!this.#exact.has(exactPath)) this.#exact.set(exactPath, { route, rank });
-    }
+    const { matcher } = snapshot;
+    this.#routes = new RouteList(matcher === undefined ? routes : []);
+    this.#choose =
+      matcher === undefined
+        ? null
+        : compileMatchTree(
+            matcher,
+            REQUEST_INPUTS,
+            { runtime, kernel },
+            (places) => new RouteList(places.map((place) => routes[place]!)),
+          );
   }
 
   find(request: RouteRequest): Route | undefined {
     if (this.#tlsRedirect !== null && this.#lacksTls(request)) return this.#tlsRedirect;
-    if (this.#index !== null) return this.#index.find(request);
-    const exact = this.#exact.size === 0 || request.isConnect ? undefined : this.#exact.get(request.matchedPath);
-    for (const { route, rank } of this.#scanned) {
-      if (exact !== undefined && rank > exact.rank) break;
-      if (route.matches(request)) return route;
-    }
-    return exact?.route;
+    if (this.#choose !== null) return this.#choose(request)?.find(request);
+    return this.#routes.find(request);
   }
 
   /** A trusted proxy in front may say that the client came by HTTPS. */

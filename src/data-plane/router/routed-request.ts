@@ -12,7 +12,6 @@ import type { RequestTally } from '../route/request-tally.ts';
 import type { Route } from '../route/route.ts';
 import type { RequestSender } from '../route/route-request.ts';
 import type { Cluster } from '../upstream/cluster.ts';
-import type { MeantDestination } from '../upstream/destinations.ts';
 import type { RequestClient } from './attempt-client.ts';
 import type { InternalRedirects } from './internal-redirects.ts';
 
@@ -20,7 +19,7 @@ export interface RoutedRequest
   extends Omit<RequestClient, keyof RequestLimits | 'downstream'>,
     RequestLimits,
     FactsSource,
-    Pick<RequestSender, 'dynamicMetadata'>,
+    Pick<RequestSender, 'dynamicMetadata' | 'connectionEnds'>,
     Omit<HashedClient, 'connectionEnds'> {
   /** It has met filters. */
   readonly isFiltered: boolean;
@@ -45,9 +44,6 @@ export interface RoutedRequest
   setCookies: string[] | null;
   /** Of the body as it goes on, one of Framing. */
   requestFraming: number;
-  /** Of the client's connection. */
-  readonly connectionEnds: HashedClient['connectionEnds'] & MeantDestination;
-
   /**
    * Finds out who sent the request, and gives the head what every request gets from its connection manager; nothing when
    * that has been done. `isInternal` is right from then on.

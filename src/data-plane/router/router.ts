@@ -91,7 +91,10 @@ export class Router {
     this.#context = context;
     this.#clusters = clusters;
     this.#tallies = new TallyScopes(context.stats, routeStatBlocks);
-    this.#routes = new RouteTable(settings.routeTable, context.proxyHeaders, context.runtime, this.#tallies);
+    this.#routes = new RouteTable(settings.routeTable, context.proxyHeaders, context.runtime, {
+      tallies: this.#tallies,
+      kernel: context.lbKernel,
+    });
     this.#passesTrailers = settings.enableTrailers;
     this.#settings = settings;
     this.#isTraced = settings.tracing !== undefined;

@@ -5445,6 +5445,92 @@ export interface WrrLocality {
   endpoint_picking_policy: LoadBalancingPolicy | null;
 }
 
+/** proxy.extensions.matching.common_inputs.environment_variable.v3.Config */
+export interface EnvironmentVariableConfig {
+  name: string;
+}
+
+/** proxy.extensions.matching.common_inputs.network.v3.DestinationIPInput */
+export interface DestinationIPInput {}
+
+/** proxy.extensions.matching.common_inputs.network.v3.DestinationPortInput */
+export interface DestinationPortInput {}
+
+/** proxy.extensions.matching.common_inputs.network.v3.SourceIPInput */
+export interface SourceIPInput {}
+
+/** proxy.extensions.matching.common_inputs.network.v3.SourcePortInput */
+export interface SourcePortInput {}
+
+/** proxy.extensions.matching.common_inputs.network.v3.DirectSourceIPInput */
+export interface DirectSourceIPInput {}
+
+/** proxy.extensions.matching.common_inputs.network.v3.SourceTypeInput */
+export interface SourceTypeInput {}
+
+/** proxy.extensions.matching.common_inputs.network.v3.ServerNameInput */
+export interface ServerNameInput {}
+
+/** proxy.extensions.matching.common_inputs.network.v3.TransportProtocolInput */
+export interface TransportProtocolInput {}
+
+/** proxy.extensions.matching.common_inputs.network.v3.ApplicationProtocolInput */
+export interface ApplicationProtocolInput {}
+
+/** proxy.extensions.matching.common_inputs.network.v3.FilterStateInput */
+export interface FilterStateInput {
+  key: string;
+}
+
+/** proxy.extensions.matching.common_inputs.network.v3.DynamicMetadataInput */
+export interface DynamicMetadataInput {
+  filter: string;
+  path: DynamicMetadataInput_PathSegment[];
+}
+
+/** proxy.extensions.matching.common_inputs.network.v3.DynamicMetadataInput.PathSegment */
+export interface DynamicMetadataInput_PathSegment {
+  key: string;
+  readonly segment?: 'key';
+}
+
+/** proxy.extensions.matching.common_inputs.network.v3.NetworkNamespaceInput */
+export interface NetworkNamespaceInput {}
+
+/** proxy.extensions.matching.common_inputs.ssl.v3.UriSanInput */
+export interface UriSanInput {}
+
+/** proxy.extensions.matching.common_inputs.ssl.v3.DnsSanInput */
+export interface DnsSanInput {}
+
+/** proxy.extensions.matching.common_inputs.ssl.v3.SubjectInput */
+export interface SubjectInput {}
+
+/** proxy.extensions.matching.input_matchers.consistent_hashing.v3.ConsistentHashing */
+export interface ConsistentHashing {
+  threshold: number;
+  modulo: number;
+  seed: Int64;
+}
+
+/** proxy.extensions.matching.input_matchers.ip.v3.Ip */
+export interface Ip {
+  cidr_ranges: CidrRange[];
+  stat_prefix: string;
+}
+
+/** proxy.extensions.matching.input_matchers.metadata.v3.Metadata */
+export interface MetadataMetadata {
+  value: ValueMatcher | null;
+  invert: boolean;
+}
+
+/** proxy.extensions.matching.input_matchers.runtime_fraction.v3.RuntimeFraction */
+export interface RuntimeFraction {
+  runtime_fraction: RuntimeFractionalPercent | null;
+  seed: Int64;
+}
+
 /** proxy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig */
 export interface CaresDnsResolverConfig {
   resolvers: Address[];
@@ -5879,6 +5965,29 @@ export interface XdsTypeMatcherStringMatcher {
   custom: XdsCoreTypedExtensionConfig | null;
   ignore_case: boolean;
   readonly match_pattern?: 'exact' | 'prefix' | 'suffix' | 'safe_regex' | 'contains' | 'custom';
+}
+
+/** xds.type.matcher.v3.ServerNameMatcher */
+export interface ServerNameMatcher {
+  domain_matchers: ServerNameMatcher_DomainMatcher[];
+}
+
+/** xds.type.matcher.v3.ServerNameMatcher.DomainMatcher */
+export interface ServerNameMatcher_DomainMatcher {
+  domains: string[];
+  on_match: Matcher_OnMatch | null;
+}
+
+/** xds.type.matcher.v3.IPMatcher */
+export interface IPMatcher {
+  range_matchers: IPMatcher_IPRangeMatcher[];
+}
+
+/** xds.type.matcher.v3.IPMatcher.IPRangeMatcher */
+export interface IPMatcher_IPRangeMatcher {
+  ranges: CidrRange[];
+  on_match: Matcher_OnMatch | null;
+  exclusive: boolean;
 }
 
 /** xds.type.v3.TypedStruct */
@@ -6669,6 +6778,27 @@ export interface MessageTypes {
   'proxy.extensions.load_balancing_policies.subset.v3.Subset': Subset;
   'proxy.extensions.load_balancing_policies.subset.v3.Subset.LbSubsetSelector': Subset_LbSubsetSelector;
   'proxy.extensions.load_balancing_policies.wrr_locality.v3.WrrLocality': WrrLocality;
+  'proxy.extensions.matching.common_inputs.environment_variable.v3.Config': EnvironmentVariableConfig;
+  'proxy.extensions.matching.common_inputs.network.v3.DestinationIPInput': DestinationIPInput;
+  'proxy.extensions.matching.common_inputs.network.v3.DestinationPortInput': DestinationPortInput;
+  'proxy.extensions.matching.common_inputs.network.v3.SourceIPInput': SourceIPInput;
+  'proxy.extensions.matching.common_inputs.network.v3.SourcePortInput': SourcePortInput;
+  'proxy.extensions.matching.common_inputs.network.v3.DirectSourceIPInput': DirectSourceIPInput;
+  'proxy.extensions.matching.common_inputs.network.v3.SourceTypeInput': SourceTypeInput;
+  'proxy.extensions.matching.common_inputs.network.v3.ServerNameInput': ServerNameInput;
+  'proxy.extensions.matching.common_inputs.network.v3.TransportProtocolInput': TransportProtocolInput;
+  'proxy.extensions.matching.common_inputs.network.v3.ApplicationProtocolInput': ApplicationProtocolInput;
+  'proxy.extensions.matching.common_inputs.network.v3.FilterStateInput': FilterStateInput;
+  'proxy.extensions.matching.common_inputs.network.v3.DynamicMetadataInput': DynamicMetadataInput;
+  'proxy.extensions.matching.common_inputs.network.v3.DynamicMetadataInput.PathSegment': DynamicMetadataInput_PathSegment;
+  'proxy.extensions.matching.common_inputs.network.v3.NetworkNamespaceInput': NetworkNamespaceInput;
+  'proxy.extensions.matching.common_inputs.ssl.v3.UriSanInput': UriSanInput;
+  'proxy.extensions.matching.common_inputs.ssl.v3.DnsSanInput': DnsSanInput;
+  'proxy.extensions.matching.common_inputs.ssl.v3.SubjectInput': SubjectInput;
+  'proxy.extensions.matching.input_matchers.consistent_hashing.v3.ConsistentHashing': ConsistentHashing;
+  'proxy.extensions.matching.input_matchers.ip.v3.Ip': Ip;
+  'proxy.extensions.matching.input_matchers.metadata.v3.Metadata': MetadataMetadata;
+  'proxy.extensions.matching.input_matchers.runtime_fraction.v3.RuntimeFraction': RuntimeFraction;
   'proxy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig': CaresDnsResolverConfig;
   'proxy.extensions.path.match.uri_template.v3.UriTemplateMatchConfig': UriTemplateMatchConfig;
   'proxy.extensions.path.rewrite.uri_template.v3.UriTemplateRewriteConfig': UriTemplateRewriteConfig;
@@ -6733,6 +6863,10 @@ export interface MessageTypes {
   'xds.type.matcher.v3.RegexMatcher': XdsTypeMatcherRegexMatcher;
   'xds.type.matcher.v3.RegexMatcher.GoogleRE2': XdsTypeMatcherRegexMatcher_GoogleRE2;
   'xds.type.matcher.v3.StringMatcher': XdsTypeMatcherStringMatcher;
+  'xds.type.matcher.v3.ServerNameMatcher': ServerNameMatcher;
+  'xds.type.matcher.v3.ServerNameMatcher.DomainMatcher': ServerNameMatcher_DomainMatcher;
+  'xds.type.matcher.v3.IPMatcher': IPMatcher;
+  'xds.type.matcher.v3.IPMatcher.IPRangeMatcher': IPMatcher_IPRangeMatcher;
   'xds.type.v3.TypedStruct': XdsTypeTypedStruct;
   'google.protobuf.Any': Any;
   'google.protobuf.Timestamp': Timestamp;

@@ -11,8 +11,9 @@ import { CLUSTER_HOSTS_SUPPORT } from './cluster-hosts.ts';
 import { GRPC_SERVICE_SUPPORT } from './grpc-service.ts';
 import { HTTP_SUPPORT } from './http.ts';
 import { LISTENER_SUPPORT } from './listener.ts';
+import { matchingSupport } from './matching.ts';
 import { OVERLOAD_SUPPORT } from './overload.ts';
-import { ROUTE_SUPPORT } from './route.ts';
+import { ROUTE_ACTIONS_OF_MATCHERS, ROUTE_SUPPORT } from './route.ts';
 import { TAP_CONFIG_SUPPORT } from './tap.ts';
 import { SECRET_SUPPORT, TLS_CONTEXT_SUPPORT } from './tls.ts';
 import { TRACING_SUPPORT } from './tracing.ts';
@@ -22,6 +23,7 @@ export const SUPPORT: SupportTable = {
   ...LISTENER_SUPPORT,
   ...HTTP_SUPPORT,
   ...ROUTE_SUPPORT,
+  ...matchingSupport(ROUTE_ACTIONS_OF_MATCHERS),
   ...CLUSTER_SUPPORT,
   ...CLUSTER_HOSTS_SUPPORT,
   ...CLUSTER_CONNECTIONS_SUPPORT,

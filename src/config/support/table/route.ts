@@ -30,6 +30,12 @@ const SAFE_CROSS_SCHEME = `${REDIRECT}.safe_cross_scheme.v3.SafeCrossSchemeConfi
 const TEMPLATE_MATCH = 'proxy.extensions.path.match.uri_template.v3.UriTemplateMatchConfig';
 const TEMPLATE_REWRITE = 'proxy.extensions.path.rewrite.uri_template.v3.UriTemplateRewriteConfig';
 
+/** What matchers of virtual hosts lead to. */
+export const ROUTE_ACTIONS_OF_MATCHERS: readonly string[] = [
+  'proxy.config.route.v3.Route',
+  'proxy.config.route.v3.RouteList',
+];
+
 const RATE_LIMIT = 'proxy.config.route.v3.RateLimit';
 
 const TYPED_RETRY_POLICY = extensionsElseWarned([RETRY_POLICY], 'retry_policy is read first, and alone');
@@ -67,6 +73,7 @@ export const ROUTE_SUPPORT: SupportTable = {
       name: supported(),
       domains: supported(),
       routes: supported(),
+      matcher: supported('in place of routes; leads to a Route or a RouteList, whose own matches hold beside it'),
       request_headers_to_add: supported(),
       request_headers_to_remove: supported(),
       response_headers_to_add: supported(),
@@ -89,6 +96,7 @@ export const ROUTE_SUPPORT: SupportTable = {
       request_body_buffer_limit: supported('of bodies that are kept for retries'),
     },
   },
+  'proxy.config.route.v3.RouteList': { otherwise: rejected(), fields: { routes: supported() } },
   'proxy.config.route.v3.Route': {
     otherwise: rejected(),
     fields: {

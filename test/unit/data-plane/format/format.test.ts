@@ -24,7 +24,11 @@ const DOWNSTREAM = {
   directLocal: { ip: '/run/weir.sock', port: 0 },
   originalDestination: null,
   requestedServerName: '',
+  transportProtocol: 'raw_buffer' as const,
+  applicationProtocols: [],
   tls: null,
+  metadata: undefined,
+  state: () => undefined,
   transportFailure: '',
 };
 
