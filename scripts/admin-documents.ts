@@ -253,6 +253,9 @@ const TABLES: Readonly<Record<string, Listed>> = {
   TLS_INSPECTOR_STATS: { under: 'tls_inspector.', what: 'TLS inspector listener filters' },
   HTTP_INSPECTOR_STATS: { under: 'http_inspector.', what: 'HTTP inspector listener filters' },
   TCP_PROXY_STATS: { under: 'tcp.<stat_prefix>.', what: 'TCP proxies' },
+  UDP_PROXY_STATS: { under: 'udp.<stat_prefix>.', what: 'UDP proxies' },
+  UDP_CLUSTER_STATS: { under: 'cluster.<name>.udp.', what: 'Clusters that a UDP proxy sends datagrams to' },
+  UDP_LISTENER_STATS: { under: 'listener.<address>.udp.', what: 'Listeners for datagrams' },
   CLUSTER_MANAGER_STATS: { under: 'cluster_manager.', what: 'All clusters' },
   WORKER_CLUSTER_MANAGER_STATS: { under: 'thread_local_cluster_manager.worker_<n>.', what: 'Clusters at one worker' },
   LISTENER_MANAGER_STATS: {

@@ -18,6 +18,7 @@ import type { ListenersByAddress } from './listener/listeners-by-address.ts';
 import { ExtensionTerminal } from './network/extension-terminal.ts';
 import type { TerminalFilter } from './network/terminal-filter.ts';
 import { TcpProxy } from './tcp-proxy/tcp-proxy.ts';
+import { UdpProxy } from './udp/udp-proxy.ts';
 import type { ClusterMap } from './upstream/cluster-map.ts';
 import type { WorkerContext } from './worker-context.ts';
 
@@ -39,5 +40,7 @@ export function assembleListener(
         return new ExtensionTerminal(context, clusters, chain.terminal!);
     }
   };
-  return new ActiveListener(context, clusters, listener, listeners, overload, createFilter);
+  const { udp } = listener.settings;
+  const datagrams = udp === undefined ? null : new UdpProxy(context, clusters, listener, udp, overload);
+  return new ActiveListener(context, clusters, listener, listeners, overload, createFilter, datagrams);
 }

@@ -215,7 +215,8 @@ export class DataPlane {
     try {
       const boundPorts = await active.listen(ports, inherited, former);
       this.#listeners.set(listener.id, active);
-      this.#byAddress.add(active, listener.settings.addresses, boundPorts);
+      const isForConnections = listener.settings.udp === undefined;
+      if (isForConnections) this.#byAddress.add(active, listener.settings.addresses, boundPorts);
       opened = active;
       return boundPorts;
     } catch (error) {

@@ -234,6 +234,7 @@ export type {
   TraceSampling,
   TracingSettings,
 } from './tracing.ts';
+export type { UdpHashPolicy, UdpProxySettings, UdpProxySnapshot } from './udp-proxy.ts';
 export { type SecuredTransport, upstreamContextsOf, withUpstreamContexts } from './upstream-contexts.ts';
 export type { WatchdogSettings, WorkerWatchdog } from './watchdog.ts';
 export type { WholeStats } from './whole-stats.ts';

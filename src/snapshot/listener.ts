@@ -20,6 +20,7 @@ import type { ExtensionTerminalSettings } from './network-filter.ts';
 import type { NormalizationSettings } from './normalization.ts';
 import type { HeaderEdits, RouteTableSnapshot } from './route-table.ts';
 import type { TracingSettings } from './tracing.ts';
+import type { UdpProxySettings, UdpProxySnapshot } from './udp-proxy.ts';
 import type { WholeStats } from './whole-stats.ts';
 
 /** What the configuration says of an HTTP connection manager. */
@@ -277,6 +278,8 @@ export interface ListenerSettings {
   /** What the overload manager asks for is not asked of it. */
   readonly bypassesOverload: boolean;
   readonly filterChains: readonly FilterChainSettings[];
+  /** Its addresses are of UDP, and this is what becomes of datagrams; absent for connections. */
+  readonly udp?: UdpProxySettings;
   /** One entry for each connection that no filter chain takes. */
   readonly accessLogs: readonly AccessLogSettings[];
   /** Absent without any. */
@@ -308,6 +311,8 @@ export interface ListenerSnapshot {
   /** For this listener. */
   readonly limit: AcceptLimitSnapshot;
   readonly listenerFilters: readonly ListenerFilterSnapshot[];
+  /** Where the settings are of UDP. */
+  readonly udp?: UdpProxySnapshot;
   readonly filterChains: readonly FilterChainSnapshot[];
   readonly defaultFilterChain: FilterChainSnapshot | null;
 }

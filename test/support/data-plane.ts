@@ -49,6 +49,9 @@ import {
   TIMEOUT_BUDGET_STATS,
   TLS_INSPECTOR_STATS,
   TLS_STATS,
+  UDP_CLUSTER_STATS,
+  UDP_LISTENER_STATS,
+  UDP_PROXY_STATS,
 } from '../../src/stats/index.ts';
 import { compileHttp1, Http1Codec } from '../../src/wasm/http1.ts';
 import { compileHttp2 } from '../../src/wasm/http2.ts';
@@ -250,6 +253,15 @@ export class DataPlaneFixture {
         settings: filter,
         statBlock: this.#listenerFilterBlock(filter.kind),
       })),
+      ...(settings.udp === undefined
+        ? {}
+        : {
+            udp: {
+              statBlock: this.#allocate('udp', UDP_PROXY_STATS),
+              clusterStatBlock: this.#allocate('udp-cluster', UDP_CLUSTER_STATS),
+              listenerStatBlock: this.#allocate('udp-listener', UDP_LISTENER_STATS),
+            },
+          }),
       filterChains: settings.filterChains.map((chain) => this.#chain(chain)),
       defaultFilterChain: settings.defaultFilterChain && this.#chain(settings.defaultFilterChain),
     };
@@ -288,6 +300,12 @@ export class DataPlaneFixture {
   readonly httpStat: StatReader<keyof typeof HTTP_STATS.index> = (name) => this.#read('http', HTTP_STATS.index[name]);
   readonly tcpStat: StatReader<keyof typeof TCP_PROXY_STATS.index> = (name) =>
     this.#read('tcp', TCP_PROXY_STATS.index[name]);
+  readonly udpStat: StatReader<keyof typeof UDP_PROXY_STATS.index> = (name) =>
+    this.#read('udp', UDP_PROXY_STATS.index[name]);
+  readonly udpClusterStat: StatReader<keyof typeof UDP_CLUSTER_STATS.index> = (name) =>
+    this.#read('udp-cluster', UDP_CLUSTER_STATS.index[name]);
+  readonly udpListenerStat: StatReader<keyof typeof UDP_LISTENER_STATS.index> = (name) =>
+    this.#read('udp-listener', UDP_LISTENER_STATS.index[name]);
   readonly listenerStat: StatReader<keyof typeof LISTENER_STATS.index> = (name) =>
     this.#read('listener', LISTENER_STATS.index[name]);
   readonly listenerWorkerStat: StatReader<keyof typeof LISTENER_WORKER_STATS.index> = (name) =>

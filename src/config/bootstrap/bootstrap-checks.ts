@@ -95,7 +95,7 @@ function checkRuntimeLayers(bootstrap: Bootstrap, _node: NodeSettings, faults: F
   }
 }
 
-/** Two listeners cannot share an address; port 0 is a new port each time. */
+/** Two listeners of one protocol cannot share an address; port 0 is a new port each time. */
 export function checkListenerAddresses(
   messages: readonly Listener[],
   settings: readonly (ListenerSettings | undefined)[],
@@ -106,8 +106,9 @@ export function checkListenerAddresses(
     for (const address of listener?.addresses ?? []) {
       if (address.kind === 'ip' && address.port === 0) continue;
       const text = formatAddress(address);
-      const earlier = first.get(text);
-      if (earlier === undefined) first.set(text, index);
+      const key = listener?.udp === undefined ? text : `${text} UDP`;
+      const earlier = first.get(key);
+      if (earlier === undefined) first.set(key, index);
       else {
         const other = messages[earlier]!.name
           ? `listener ${quote(messages[earlier]!.name)}`

@@ -139,6 +139,7 @@ const LISTENER_FILTERS: Rows = [
   row(`${LISTENER}.original_dst.v3.OriginalDst`, 'filters.listener.original_dst', 'listener.original_dst'),
   row(`${LISTENER}.original_src.v3.OriginalSrc`, 'filters.listener.original_src', 'listener.original_src'),
   row(`${LISTENER}.proxy_protocol.v3.ProxyProtocol`, 'filters.listener.proxy_protocol', 'listener.proxy_protocol'),
+  row('extensions.filters.udp.udp_proxy.v3.UdpProxyConfig', 'filters.udp_listener.udp_proxy', 'filters.udp.udp_proxy'),
 ];
 
 const BOTH_SIDES: Rows = [

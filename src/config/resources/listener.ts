@@ -16,12 +16,15 @@ import { convertListeningOptions } from './listening-options.ts';
 import type { Listener } from './messages.ts';
 import { convertMetadata } from './metadata.ts';
 import { convertOwnKeepalives, convertSocketOptions } from './socket-options.ts';
+import { checkNoDatagrams, convertUdpListener, isForDatagrams } from './udp-proxy.ts';
 import { durationMsOr, valueOr } from './units.ts';
 
 const DEFAULT_BUFFER_LIMIT_BYTES = 1024 * 1024;
 /** More than any kernel takes: each cuts it down to its own maximum (somaxconn). */
 const DEFAULT_BACKLOG = 65_535;
 const DEFAULT_LISTENER_FILTERS_TIMEOUT_MS = 15_000;
+/** Of a listener for datagrams. */
+const NO_CHAINS = { filterChains: [], defaultFilterChain: null } as const;
 /** By number. */
 const TRAFFIC_DIRECTIONS: readonly TrafficDirection[] = ['UNSPECIFIED', 'INBOUND', 'OUTBOUND'];
 
@@ -34,7 +37,10 @@ export function convertListener(message: Listener, at: string, conversion: Conve
   const addresses = convertAddresses(message, at, conversion);
   const [first, ...others] = addresses;
   const isOutbound = TRAFFIC_DIRECTIONS[message.traffic_direction] === 'OUTBOUND';
-  const filterChains = convertFilterChains(message, at, { ...conversion, isOutbound });
+  const isUdp = isForDatagrams(message, at, faults);
+  if (!isUdp) checkNoDatagrams(message, at, faults);
+  const udp = isUdp ? convertUdpListener(message, at, conversion) : undefined;
+  const filterChains = isUdp ? NO_CHAINS : convertFilterChains(message, at, { ...conversion, isOutbound });
   const settings = {
     name: message.name || randomUUID(),
     accessLogs: convertAccessLogs(message.access_log, `${at}.access_log`, conversion),
@@ -51,12 +57,13 @@ export function convertListener(message: Listener, at: string, conversion: Conve
     socketOptions: convertSocketOptions(message, at, faults),
     ...convertOwnKeepalives(message, addresses),
     ...convertListeningOptions(message, addresses, at, faults),
-    listenerFilters: convertListenerFilters(message, at, faults),
+    listenerFilters: isUdp ? [] : convertListenerFilters(message, at, faults),
     listenerFiltersTimeoutMs: durationMsOr(message.listener_filters_timeout, DEFAULT_LISTENER_FILTERS_TIMEOUT_MS),
     continueOnListenerFiltersTimeout: message.continue_on_listener_filters_timeout,
     ignoresGlobalLimit: message.ignore_global_conn_limit || message.bypass_overload_manager,
     bypassesOverload: message.bypass_overload_manager,
     ...filterChains,
+    ...(udp === undefined ? {} : { udp }),
   };
   if (!settings.bindsToPort) checkUnbound(addresses, at, faults);
   if (first === undefined) return undefined;

@@ -1,4 +1,4 @@
-// Short names for the messages that the conversions read; two of the generated names depend on what else
+// Short names for the messages that the conversions read; some of the generated names depend on what else
 // is in the schema, so they are looked up by full name.
 
 import type { MessageTypes } from '../proto/generated/messages.ts';
@@ -89,7 +89,6 @@ export type {
   RedirectAction as RedirectMessage,
   RegexMatchAndSubstitute,
   ResponseMapper,
-  Route,
   RouteAction as RouteActionMessage,
   RouteAction_HashPolicy as HashPolicyMessage,
   RouteAction_RequestMirrorPolicy as RequestMirrorPolicy,
@@ -124,6 +123,8 @@ export type {
   TlsSessionTicketKeys,
   Tracing_Http as TracerMessage,
   TransportSocket,
+  UdpProxyConfig,
+  UdpSocketConfig,
   UpstreamHttpProtocolOptions,
   UpstreamTlsContext,
   Value,
@@ -140,6 +141,8 @@ export type MetadataMatcher = MessageTypes['proxy.type.matcher.v3.MetadataMatche
 export type ValueMatcher = MessageTypes['proxy.type.matcher.v3.ValueMatcher'];
 export type HeaderMutation = MessageTypes['proxy.config.common.mutation_rules.v3.HeaderMutation'];
 export type Metadata = MessageTypes['proxy.config.core.v3.Metadata'];
+export type Route = MessageTypes['proxy.config.route.v3.Route'];
+export type UdpRoute = MessageTypes['proxy.extensions.filters.udp.udp_proxy.v3.Route'];
 /** A network filter of a listener. */
 export type RingHashMessage = MessageTypes['proxy.extensions.load_balancing_policies.ring_hash.v3.RingHash'];
 export type MaglevMessage = MessageTypes['proxy.extensions.load_balancing_policies.maglev.v3.Maglev'];

@@ -171,7 +171,7 @@ export class ListenerManager {
   /** Descriptors of all sockets that accept on an address, for another process; the caller's, none where nobody does. */
   async share(address: Address): Promise<readonly number[]> {
     for (const { settings, addresses, snapshot } of this.#listeners.values()) {
-      if (!settings.bindsToPort) continue;
+      if (!settings.bindsToPort || settings.udp !== undefined) continue;
       const index = addresses.findIndex((own) => isSameSocket(own, address));
       if (index !== -1) return await this.#deps.workers.shareSockets(snapshot.id, index);
     }
@@ -440,9 +440,10 @@ export class ListenerManager {
   }
 
   /** By address; null where there is nobody to inherit from. */
-  async #inherit({ bindsToPort, addresses }: ListenerSettings): Promise<InheritedSockets | null> {
+  async #inherit({ bindsToPort, addresses, udp }: ListenerSettings): Promise<InheritedSockets | null> {
     const { inherit } = this.#deps;
-    if (inherit === undefined || !bindsToPort) return null;
+    // Sockets for datagrams are opened beside those of the other process.
+    if (inherit === undefined || !bindsToPort || udp !== undefined) return null;
     const sockets: (readonly number[])[] = [];
     // A port that the system is to choose is a new one.
     for (const address of addresses)
@@ -485,9 +486,11 @@ export class ListenerManager {
   }
 
   /** Workers share ports: the system would let two listeners have the same. */
-  #refuseUsedAddress({ name, addresses }: ListenerSettings): void {
+  #refuseUsedAddress({ name, addresses, udp }: ListenerSettings): void {
     for (const other of this.#all()) {
       if (other.name === name) continue;
+      // A port of TCP and the same one of UDP are two.
+      if ((other.settings.udp === undefined) !== (udp === undefined)) continue;
       for (const address of addresses) {
         if (address.kind === 'ip' && address.port === 0) continue;
         if (!other.has(address)) continue;

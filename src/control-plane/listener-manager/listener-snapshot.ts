@@ -21,6 +21,8 @@ import type {
   RouteFilterSettings,
   RouteTableSnapshot,
   TerminalFilterSettings,
+  UdpProxySettings,
+  UdpProxySnapshot,
   VirtualHostSnapshot,
   WholeStats,
 } from '../../snapshot/index.ts';
@@ -40,6 +42,9 @@ import {
   TCP_PROXY_STATS,
   TLS_INSPECTOR_STATS,
   TLS_STATS,
+  UDP_CLUSTER_STATS,
+  UDP_LISTENER_STATS,
+  UDP_PROXY_STATS,
   virtualClusterScope,
 } from '../../stats/index.ts';
 import type { Holdings } from '../holdings.ts';
@@ -69,7 +74,8 @@ export function makeListenerSnapshot(
 ): ListenerSnapshot {
   const { holdings } = deps;
   const prefix = listenerStatPrefix(settings);
-  for (const name of new Set(countersOfLogs(settings))) makeCounter(name, holdings);
+  const ofLogs = [...countersOfLogs(settings), ...(settings.udp === undefined ? [] : countersOfLogs(settings.udp))];
+  for (const name of new Set(ofLogs)) makeCounter(name, holdings);
   // Main accepts no connections; its rows stand beside those of the workers, as in other builds.
   holdings.scope(`${prefix}main_thread.`).allocate(LISTENER_WORKER_STATS);
   return Object.freeze({
@@ -87,8 +93,18 @@ export function makeListenerSnapshot(
       recordAddress: holdings.countRecord(),
     },
     listenerFilters: settings.listenerFilters.map((filter) => makeListenerFilter(filter, holdings)),
+    ...(settings.udp === undefined ? {} : { udp: makeUdpStats(settings.udp, prefix, holdings) }),
     ...chains,
   });
+}
+
+/** @param prefix of the listener's stats. */
+function makeUdpStats({ statPrefix, cluster }: UdpProxySettings, prefix: string, holdings: Holdings): UdpProxySnapshot {
+  return {
+    statBlock: holdings.scope(`udp.${statPrefix}.`).allocate(UDP_PROXY_STATS).cell,
+    clusterStatBlock: holdings.scope(`cluster.${cleanStatName(cluster)}.udp.`).allocate(UDP_CLUSTER_STATS).cell,
+    listenerStatBlock: holdings.scope(`${prefix}udp.`).allocate(UDP_LISTENER_STATS).cell,
+  };
 }
 
 /** With its final dot. */
@@ -240,7 +256,7 @@ function countersOfTracer(filter: TerminalFilterSettings): readonly string[] {
   return (filter.kind === 'http-connection-manager' && filter.tracing?.tracer?.wholeCounters) || [];
 }
 
-function countersOfLogs(logged: TerminalFilterSettings | ListenerSettings): readonly string[] {
+function countersOfLogs(logged: TerminalFilterSettings | ListenerSettings | UdpProxySettings): readonly string[] {
   const logs = 'reportedLogs' in logged ? (logged.reportedLogs ?? []) : [];
   return logs.flatMap(({ logger }) => logger.wholeCounters);
 }

@@ -18,7 +18,8 @@ export type AccessLogType =
   | 'TcpConnectionStart'
   | 'TcpUpstreamConnected'
   | 'TcpPeriodic'
-  | 'TcpConnectionEnd';
+  | 'TcpConnectionEnd'
+  | 'UdpSessionEnd';
 
 /** Where a request stands in its trace. */
 interface TracePlace {

@@ -26,6 +26,7 @@ import type { WorkerContext } from '../worker-context.ts';
 import { AcceptLimits } from './accept-limit.ts';
 import { type SocketOptionSetter, socketOptionSetter } from './accepted-socket-options.ts';
 import { ActiveFilterChain, type FilterChainOwner } from './active-filter-chain.ts';
+import type { DatagramService } from './datagram-service.ts';
 import { FilterChains, type LeaveOptions } from './filter-chains.ts';
 import { ListenerAccessLog } from './listener-access-log.ts';
 import { createListenerFilter } from './listener-filter/create.ts';
@@ -83,6 +84,8 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
   readonly #clusters: ClusterMap;
   readonly #listeners: ListenersByAddress<ActiveListener>;
   readonly #createFilter: CreateFilter;
+  /** Null: it accepts connections. */
+  readonly #datagrams: DatagramService | null;
   #snapshot: ListenerSnapshot;
   readonly #overload: Overload;
   /** By address; several may let the system choose a port of theirs. */
@@ -116,6 +119,7 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
     listeners: ListenersByAddress<ActiveListener>,
     overload: Overload,
     createFilter: CreateFilter,
+    datagrams: DatagramService | null = null,
   ) {
     const { settings } = snapshot;
     this.#context = context;
@@ -123,6 +127,7 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
     this.#listeners = listeners;
     this.#overload = overload;
     this.#createFilter = createFilter;
+    this.#datagrams = datagrams;
     this.#snapshot = snapshot;
     this.#statBase = context.stats.base(snapshot.statBlock);
     this.#workerStatBase = context.stats.base(snapshot.workerStatBlocks[context.workerIndex]!);
@@ -144,7 +149,7 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
       settings.ownKeepalives?.map((own) =>
         own === null ? this.#setSocketOptions : socketOptionSetter({ ...settings.socketOptions, keepalive: own }),
       ) ?? null;
-    const bound = settings.bindsToPort ? settings.addresses : [];
+    const bound = settings.bindsToPort && datagrams === null ? settings.addresses : [];
     this.#sockets = bound.map((address, index) =>
       this.#listeningSocket(address, settings.listeningOptions?.[index] ?? null),
     );
@@ -196,7 +201,8 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
   }
 
   get connectionCount(): number {
-    return this.#chains.all.reduce((sum, chain) => sum + chain.connectionCount, this.#phases.size);
+    const before = this.#phases.size + (this.#datagrams?.sessionCount ?? 0);
+    return this.#chains.all.reduce((sum, chain) => sum + chain.connectionCount, before);
   }
 
   /**
@@ -214,6 +220,7 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
     if (!this.snapshot.settings.bindsToPort) return ports;
     const bound: number[] = [];
     try {
+      if (this.#datagrams !== null) return await this.#datagrams.listen(ports);
       const held = predecessor === undefined ? [] : this.#shared(predecessor);
       for (const [index, socket] of this.#sockets.entries()) {
         const heldPort = held[index]?.port;
@@ -276,6 +283,7 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
   /** Closes the listening sockets; accepted connections go on. Idempotent. @param leavesPaths as for ListeningSocket.close. */
   stop(leavesPaths = false): void {
     for (const socket of this.#allSockets) socket.close(leavesPaths);
+    this.#datagrams?.stop();
   }
 
   /** Connections are here, or sockets of them that hold places under limits. */
@@ -328,6 +336,7 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
   /** It is stopped, and not used any more: gives back what it holds. Once. */
   close(): void {
     this.#accessLog?.close();
+    this.#datagrams?.close();
     for (const chain of this.#chains.all) chain.close();
   }
 

@@ -173,6 +173,7 @@ export type FiltersListenerConfig =
   | Typed<'extensions.filters.listener.original_dst.v3.OriginalDst', OriginalDst>
   | Typed<'extensions.filters.listener.original_src.v3.OriginalSrc', OriginalSrc>
   | Typed<'extensions.filters.listener.proxy_protocol.v3.ProxyProtocol', ProxyProtocol>
+  | Typed<'extensions.filters.udp.udp_proxy.v3.UdpProxyConfig', UdpProxyConfig>
   | TypedAs<'xds.type.v3.TypedStruct', XdsTypeTypedStruct>
   | TypedAs<'udpa.type.v1.TypedStruct', UdpaTypeTypedStruct>;
 
@@ -4999,41 +5000,6 @@ export interface RoundRobin {
   readonly localityLbConfig?: LocalityLbConfig | undefined;
 }
 
-/** proxy.config.route.v3.Route */
-export interface Route {
-  readonly match?: RouteMatch | undefined;
-  readonly route?: RouteAction | undefined;
-  readonly redirect?: RedirectAction | undefined;
-  readonly direct_response?: DirectResponseAction | undefined;
-  readonly directResponse?: DirectResponseAction | undefined;
-  readonly filter_action?: FilterAction | undefined;
-  readonly filterAction?: FilterAction | undefined;
-  readonly non_forwarding_action?: NonForwardingAction | undefined;
-  readonly nonForwardingAction?: NonForwardingAction | undefined;
-  readonly metadata?: CoreMetadata | undefined;
-  readonly decorator?: Decorator | undefined;
-  readonly request_headers_to_add?: readonly HeaderValueOption[] | undefined;
-  readonly requestHeadersToAdd?: readonly HeaderValueOption[] | undefined;
-  readonly response_headers_to_add?: readonly HeaderValueOption[] | undefined;
-  readonly responseHeadersToAdd?: readonly HeaderValueOption[] | undefined;
-  readonly response_headers_to_remove?: readonly string[] | undefined;
-  readonly responseHeadersToRemove?: readonly string[] | undefined;
-  readonly request_headers_to_remove?: readonly string[] | undefined;
-  readonly requestHeadersToRemove?: readonly string[] | undefined;
-  readonly typed_per_filter_config?: { readonly [key: string]: FiltersHttpPerRouteConfig } | undefined;
-  readonly typedPerFilterConfig?: { readonly [key: string]: FiltersHttpPerRouteConfig } | undefined;
-  readonly name?: string | undefined;
-  readonly tracing?: RouteTracing | undefined;
-  /** @deprecated */
-  readonly per_request_buffer_limit_bytes?: number | undefined;
-  /** @deprecated */
-  readonly perRequestBufferLimitBytes?: number | undefined;
-  readonly stat_prefix?: string | undefined;
-  readonly statPrefix?: string | undefined;
-  readonly request_body_buffer_limit?: Int64 | undefined;
-  readonly requestBodyBufferLimit?: Int64 | undefined;
-}
-
 /** proxy.config.route.v3.RouteAction */
 export interface RouteAction {
   readonly cluster?: string | undefined;
@@ -5381,6 +5347,41 @@ export interface RouteRetryPolicy_RetryPriority {
   readonly name?: string | undefined;
   readonly typed_config?: RetryPrioritiesConfig | undefined;
   readonly typedConfig?: RetryPrioritiesConfig | undefined;
+}
+
+/** proxy.config.route.v3.Route */
+export interface RouteRoute {
+  readonly match?: RouteMatch | undefined;
+  readonly route?: RouteAction | undefined;
+  readonly redirect?: RedirectAction | undefined;
+  readonly direct_response?: DirectResponseAction | undefined;
+  readonly directResponse?: DirectResponseAction | undefined;
+  readonly filter_action?: FilterAction | undefined;
+  readonly filterAction?: FilterAction | undefined;
+  readonly non_forwarding_action?: NonForwardingAction | undefined;
+  readonly nonForwardingAction?: NonForwardingAction | undefined;
+  readonly metadata?: CoreMetadata | undefined;
+  readonly decorator?: Decorator | undefined;
+  readonly request_headers_to_add?: readonly HeaderValueOption[] | undefined;
+  readonly requestHeadersToAdd?: readonly HeaderValueOption[] | undefined;
+  readonly response_headers_to_add?: readonly HeaderValueOption[] | undefined;
+  readonly responseHeadersToAdd?: readonly HeaderValueOption[] | undefined;
+  readonly response_headers_to_remove?: readonly string[] | undefined;
+  readonly responseHeadersToRemove?: readonly string[] | undefined;
+  readonly request_headers_to_remove?: readonly string[] | undefined;
+  readonly requestHeadersToRemove?: readonly string[] | undefined;
+  readonly typed_per_filter_config?: { readonly [key: string]: FiltersHttpPerRouteConfig } | undefined;
+  readonly typedPerFilterConfig?: { readonly [key: string]: FiltersHttpPerRouteConfig } | undefined;
+  readonly name?: string | undefined;
+  readonly tracing?: RouteTracing | undefined;
+  /** @deprecated */
+  readonly per_request_buffer_limit_bytes?: number | undefined;
+  /** @deprecated */
+  readonly perRequestBufferLimitBytes?: number | undefined;
+  readonly stat_prefix?: string | undefined;
+  readonly statPrefix?: string | undefined;
+  readonly request_body_buffer_limit?: Int64 | undefined;
+  readonly requestBodyBufferLimit?: Int64 | undefined;
 }
 
 /** proxy.config.route.v3.Tracing */
@@ -6199,6 +6200,47 @@ export interface UdpListenerConfig {
   readonly udpPacketPacketWriterConfig?: ConfigCoreTypedExtensionConfig | undefined;
 }
 
+/** proxy.extensions.filters.udp.udp_proxy.v3.UdpProxyConfig */
+export interface UdpProxyConfig {
+  readonly stat_prefix?: string | undefined;
+  readonly statPrefix?: string | undefined;
+  readonly cluster?: string | undefined;
+  readonly matcher?: Matcher | undefined;
+  readonly idle_timeout?: Duration | undefined;
+  readonly idleTimeout?: Duration | undefined;
+  readonly use_original_src_ip?: boolean | undefined;
+  readonly useOriginalSrcIp?: boolean | undefined;
+  readonly hash_policies?: readonly UdpProxyConfig_HashPolicy[] | undefined;
+  readonly hashPolicies?: readonly UdpProxyConfig_HashPolicy[] | undefined;
+  readonly upstream_socket_config?: UdpSocketConfig | undefined;
+  readonly upstreamSocketConfig?: UdpSocketConfig | undefined;
+  readonly use_per_packet_load_balancing?: boolean | undefined;
+  readonly usePerPacketLoadBalancing?: boolean | undefined;
+  readonly access_log?: readonly AccessLog[] | undefined;
+  readonly accessLog?: readonly AccessLog[] | undefined;
+  readonly proxy_access_log?: readonly AccessLog[] | undefined;
+  readonly proxyAccessLog?: readonly AccessLog[] | undefined;
+  readonly session_filters?: readonly ConfigCoreTypedExtensionConfig[] | undefined;
+  readonly sessionFilters?: readonly ConfigCoreTypedExtensionConfig[] | undefined;
+  readonly access_log_options?: UdpProxyConfig_UdpAccessLogOptions | undefined;
+  readonly accessLogOptions?: UdpProxyConfig_UdpAccessLogOptions | undefined;
+}
+
+/** proxy.extensions.filters.udp.udp_proxy.v3.UdpProxyConfig.HashPolicy */
+export interface UdpProxyConfig_HashPolicy {
+  readonly source_ip?: boolean | undefined;
+  readonly sourceIp?: boolean | undefined;
+  readonly key?: string | undefined;
+}
+
+/** proxy.extensions.filters.udp.udp_proxy.v3.UdpProxyConfig.UdpAccessLogOptions */
+export interface UdpProxyConfig_UdpAccessLogOptions {
+  readonly access_log_flush_interval?: Duration | undefined;
+  readonly accessLogFlushInterval?: Duration | undefined;
+  readonly flush_access_log_on_tunnel_connected?: boolean | undefined;
+  readonly flushAccessLogOnTunnelConnected?: boolean | undefined;
+}
+
 /** proxy.config.core.v3.UdpSocketConfig */
 export interface UdpSocketConfig {
   readonly max_rx_datagram_size?: Int64 | undefined;
@@ -6296,7 +6338,7 @@ export interface VirtualCluster {
 export interface VirtualHost {
   readonly name?: string | undefined;
   readonly domains?: readonly string[] | undefined;
-  readonly routes?: readonly Route[] | undefined;
+  readonly routes?: readonly RouteRoute[] | undefined;
   readonly require_tls?: 'NONE' | 'EXTERNAL_ONLY' | 'ALL' | undefined;
   readonly requireTls?: 'NONE' | 'EXTERNAL_ONLY' | 'ALL' | undefined;
   readonly virtual_clusters?: readonly VirtualCluster[] | undefined;

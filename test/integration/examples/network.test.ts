@@ -1,11 +1,15 @@
 // The examples in which no HTTP service is spoken to, by programs that speak what they carry.
 
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { createServer } from 'node:net';
 import { it } from 'node:test';
 import { runProgram } from '../../support/child-process.ts';
+import { DnsServer } from '../../support/dns-server.ts';
 import { portOf, startExample } from '../../support/examples.ts';
 import { WireClient } from '../../support/wire.ts';
+
+const NO_DIG = spawnSync('dig', ['-v']).error === undefined ? false : 'dig is not installed';
 
 it('two proxies carry connections of any protocol as CONNECT over one connection of HTTP/2, to one place and no other', async (t) => {
   const database = createServer((socket) => {
@@ -41,4 +45,26 @@ it('two proxies carry connections of any protocol as CONNECT over one connection
   ]);
   assert.notEqual(elsewhere.code, 0);
   assert.match(elsewhere.stderr, /CONNECT tunnel failed, response 404/);
+});
+
+it('questions and answers of DNS go through, by UDP and by TCP on one port', { skip: NO_DIG }, async () => {
+  await using first = await DnsServer.start();
+  await using second = await DnsServer.start();
+  const servers = [first, second];
+  for (const server of servers) server.set('web.test', ['192.0.2.7']);
+  await using weir = await startExample('udp.yaml', { 5301: first.port, 5302: second.port });
+  const listeners = await weir.listeners();
+  const dig = async (name: string, ...args: string[]): Promise<string> => {
+    const { port } = listeners.get(name)!;
+    const options = ['+short', '+tries=1', '+time=5', '-p', String(port)];
+    return (await runProgram('dig', ['@127.0.0.1', ...options, ...args, 'web.test', 'A'])).stdout;
+  };
+  await weir.untilStat('cluster.dns.membership_healthy', 2);
+  for (let count = 0; count < 6; count++) assert.equal(await dig('dns'), '192.0.2.7\n');
+  assert.equal(await dig('dns-over-tcp', '+tcp'), '192.0.2.7\n');
+  await weir.untilStat('udp.dns.downstream_sess_total', 6);
+  await weir.untilStat('udp.dns.downstream_sess_tx_datagrams', 6);
+  await weir.untilStat('cluster.dns.udp.sess_rx_datagrams', 6);
+  await weir.untilStat('tcp.dns.downstream_cx_total', 1);
+  for (const { queries } of servers) assert.ok(queries.includes('web.test A'));
 });

@@ -56,6 +56,7 @@ const CONNECTION_LIMIT = 'type.googleapis.com/envoy.extensions.filters.network.c
 const EXT_AUTHZ = 'type.googleapis.com/envoy.extensions.filters.http.ext_authz.v3.ExtAuthz';
 const LOCAL_RATE_LIMIT = 'type.googleapis.com/envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit';
 const BANDWIDTH_LIMIT = 'type.googleapis.com/envoy.extensions.filters.http.bandwidth_limit.v3.BandwidthLimit';
+const UDP_PROXY = 'type.googleapis.com/envoy.extensions.filters.udp.udp_proxy.v3.UdpProxyConfig';
 const JWT_AUTHN = 'type.googleapis.com/envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication';
 const RATE_LIMIT = 'type.googleapis.com/envoy.extensions.filters.http.ratelimit.v3.RateLimit';
 const FAULT = 'type.googleapis.com/envoy.extensions.filters.http.fault.v3.HTTPFault';
@@ -574,6 +575,14 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
   'proxy.extensions.filters.network.tcp_proxy.v3.TcpProxy.max_downstream_connection_duration': {
     bootstrap: (value) => tcp({ max_downstream_connection_duration: value }),
     settingMs: (bootstrap) => tcpProxy(bootstrap).maxConnectionDurationMs,
+  },
+  'proxy.extensions.filters.udp.udp_proxy.v3.UdpProxyConfig.idle_timeout': {
+    bootstrap: (value) => {
+      const settings = { '@type': UDP_PROXY, stat_prefix: 'u', cluster: 'web', idle_timeout: value };
+      const socket_address = { protocol: 'UDP', address: '127.0.0.1', port_value: 0 };
+      return withListeners({ address: { socket_address }, listener_filters: [{ name: 'u', typed_config: settings }] });
+    },
+    settingMs: (bootstrap) => bootstrap.listeners[0]!.udp!.idleTimeoutMs,
   },
   'proxy.config.core.v3.HttpUri.timeout': {
     bootstrap: (value) => {

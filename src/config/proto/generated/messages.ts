@@ -2176,7 +2176,7 @@ export interface FilterAction {
 }
 
 /** proxy.config.route.v3.Route */
-export interface Route {
+export interface RouteRoute {
   match: RouteMatch | null;
   route: RouteAction | null;
   redirect: RedirectAction | null;
@@ -2447,7 +2447,7 @@ export interface Vhds {
 export interface VirtualHost {
   name: string;
   domains: string[];
-  routes: Route[];
+  routes: RouteRoute[];
   require_tls: number;
   virtual_clusters: VirtualCluster[];
   rate_limits: RouteRateLimit[];
@@ -2474,7 +2474,7 @@ export interface VirtualHost {
 
 /** proxy.config.route.v3.RouteList */
 export interface RouteList {
-  routes: Route[];
+  routes: RouteRoute[];
 }
 
 /** proxy.config.route.v3.VirtualCluster */
@@ -5285,6 +5285,41 @@ export interface TlsInspector {
   max_client_hello_size: UInt32Value | null;
 }
 
+/** proxy.extensions.filters.udp.udp_proxy.v3.UdpProxyConfig */
+export interface UdpProxyConfig {
+  stat_prefix: string;
+  cluster: string;
+  matcher: Matcher | null;
+  idle_timeout: Duration | null;
+  use_original_src_ip: boolean;
+  hash_policies: UdpProxyConfig_HashPolicy[];
+  upstream_socket_config: UdpSocketConfig | null;
+  use_per_packet_load_balancing: boolean;
+  access_log: AccessLog[];
+  proxy_access_log: AccessLog[];
+  session_filters: ConfigCoreTypedExtensionConfig[];
+  access_log_options: UdpProxyConfig_UdpAccessLogOptions | null;
+  readonly route_specifier?: 'cluster' | 'matcher';
+}
+
+/** proxy.extensions.filters.udp.udp_proxy.v3.UdpProxyConfig.HashPolicy */
+export interface UdpProxyConfig_HashPolicy {
+  source_ip: boolean;
+  key: string;
+  readonly policy_specifier?: 'source_ip' | 'key';
+}
+
+/** proxy.extensions.filters.udp.udp_proxy.v3.UdpProxyConfig.UdpAccessLogOptions */
+export interface UdpProxyConfig_UdpAccessLogOptions {
+  access_log_flush_interval: Duration | null;
+  flush_access_log_on_tunnel_connected: boolean;
+}
+
+/** proxy.extensions.filters.udp.udp_proxy.v3.Route */
+export interface UdpProxyRoute {
+  cluster: string;
+}
+
 /** proxy.extensions.health_check.event_sinks.file.v3.HealthCheckEventFileSink */
 export interface HealthCheckEventFileSink {
   event_log_path: string;
@@ -6368,7 +6403,7 @@ export interface MessageTypes {
   'proxy.config.route.v3.RetryPolicy.RateLimitedRetryBackOff': RetryPolicy_RateLimitedRetryBackOff;
   'proxy.config.route.v3.HedgePolicy': HedgePolicy;
   'proxy.config.route.v3.FilterAction': FilterAction;
-  'proxy.config.route.v3.Route': Route;
+  'proxy.config.route.v3.Route': RouteRoute;
   'proxy.config.route.v3.RedirectAction': RedirectAction;
   'proxy.config.route.v3.DirectResponseAction': DirectResponseAction;
   'proxy.config.route.v3.NonForwardingAction': NonForwardingAction;
@@ -6753,6 +6788,10 @@ export interface MessageTypes {
   'proxy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol.KeyValuePair': ProxyProtocol_KeyValuePair;
   'proxy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol.Rule': ProxyProtocol_Rule;
   'proxy.extensions.filters.listener.tls_inspector.v3.TlsInspector': TlsInspector;
+  'proxy.extensions.filters.udp.udp_proxy.v3.UdpProxyConfig': UdpProxyConfig;
+  'proxy.extensions.filters.udp.udp_proxy.v3.UdpProxyConfig.HashPolicy': UdpProxyConfig_HashPolicy;
+  'proxy.extensions.filters.udp.udp_proxy.v3.UdpProxyConfig.UdpAccessLogOptions': UdpProxyConfig_UdpAccessLogOptions;
+  'proxy.extensions.filters.udp.udp_proxy.v3.Route': UdpProxyRoute;
   'proxy.extensions.health_check.event_sinks.file.v3.HealthCheckEventFileSink': HealthCheckEventFileSink;
   'proxy.extensions.health_checkers.redis.v3.Redis': Redis;
   'proxy.extensions.http.header_formatters.preserve_case.v3.PreserveCaseFormatterConfig': PreserveCaseFormatterConfig;

@@ -17,10 +17,12 @@ import { ROUTE_ACTIONS_OF_MATCHERS, ROUTE_SUPPORT } from './route.ts';
 import { TAP_CONFIG_SUPPORT } from './tap.ts';
 import { SECRET_SUPPORT, TLS_CONTEXT_SUPPORT } from './tls.ts';
 import { TRACING_SUPPORT } from './tracing.ts';
+import { UDP_SUPPORT } from './udp.ts';
 
 export const SUPPORT: SupportTable = {
   ...BOOTSTRAP_SUPPORT,
   ...LISTENER_SUPPORT,
+  ...UDP_SUPPORT,
   ...HTTP_SUPPORT,
   ...ROUTE_SUPPORT,
   ...matchingSupport(ROUTE_ACTIONS_OF_MATCHERS),

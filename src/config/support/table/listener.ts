@@ -20,6 +20,7 @@ import {
   READ_AS_TYPED,
   TCP_PROXY,
   TLS_INSPECTOR,
+  UDP_PROXY,
 } from './extensions.ts';
 import { DOWNSTREAM_TLS } from './tls.ts';
 
@@ -28,8 +29,9 @@ export const LISTENER_SUPPORT: SupportTable = {
     otherwise: rejected(),
     fields: {
       name: supported(),
-      address: supported(),
+      address: supportedAs('listener'),
       additional_addresses: supported(),
+      udp_listener_config: supported(),
       stat_prefix: supported(),
       filter_chains: supported(),
       default_filter_chain: supported(),
@@ -71,7 +73,7 @@ export const LISTENER_SUPPORT: SupportTable = {
     fields: {
       name: supported(),
       config: supported(READ_AS_TYPED),
-      typed_config: extensions([PROXY_PROTOCOL, ORIGINAL_DST, TLS_INSPECTOR, HTTP_INSPECTOR]),
+      typed_config: extensions([PROXY_PROTOCOL, ORIGINAL_DST, TLS_INSPECTOR, HTTP_INSPECTOR, UDP_PROXY]),
     },
   },
   [ORIGINAL_DST]: { otherwise: rejected(), fields: {} },
@@ -98,7 +100,7 @@ export const LISTENER_SUPPORT: SupportTable = {
   'proxy.config.listener.v3.AdditionalAddress': {
     otherwise: rejected(),
     fields: {
-      address: supported(),
+      address: supportedAs('listener'),
       socket_options: supported('of the socket that listens'),
       tcp_keepalive: supported('of accepted sockets, in place of that of the listener'),
     },

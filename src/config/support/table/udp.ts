@@ -1,0 +1,55 @@
+// Listeners for datagrams.
+
+import { extensions, rejected, type SupportTable, supported, supportedAs, supportedWhole, warned } from '../verdict.ts';
+import { UDP_PROXY, UDP_ROUTE } from './extensions.ts';
+
+const ROLE = 'listener';
+
+export const UDP_SUPPORT: SupportTable = {
+  [`proxy.config.core.v3.Address (${ROLE})`]: {
+    otherwise: rejected(),
+    fields: { socket_address: supportedAs(ROLE), pipe: supported('the first worker accepts alone there') },
+  },
+  [`proxy.config.core.v3.SocketAddress (${ROLE})`]: {
+    otherwise: rejected(),
+    fields: {
+      protocol: supported('UDP with the listener filter udp_proxy'),
+      address: supported(),
+      port_value: supported(),
+      ipv4_compat: supported(),
+    },
+  },
+  'proxy.config.listener.v3.UdpListenerConfig': {
+    otherwise: rejected(),
+    fields: { udp_listener_name: supported('`raw_udp_listener`'), downstream_socket_config: supported() },
+  },
+  'proxy.config.core.v3.UdpSocketConfig': {
+    otherwise: rejected(),
+    fields: {
+      max_rx_datagram_size: supported('longer ones are dropped'),
+      prefer_gro: warned('datagrams are read one by one'),
+    },
+  },
+  [UDP_PROXY]: {
+    otherwise: rejected(),
+    fields: {
+      stat_prefix: supported(),
+      cluster: supported(),
+      matcher: supportedAs('udp'),
+      idle_timeout: supported(),
+      hash_policies: supportedWhole('takes effect with RING_HASH and MAGLEV'),
+      upstream_socket_config: supported(),
+      use_per_packet_load_balancing: supported(),
+      access_log: supported(),
+      proxy_access_log: warned('sessions are logged by access_log'),
+      access_log_options: warned('sessions are logged at their end'),
+    },
+  },
+  'xds.type.matcher.v3.Matcher (udp)': { otherwise: rejected(), fields: { on_no_match: supportedAs('udp') } },
+  'xds.type.matcher.v3.Matcher.OnMatch (udp)': { otherwise: rejected(), fields: { action: supportedAs('udp') } },
+  'xds.core.v3.TypedExtensionConfig (udp)': {
+    otherwise: rejected(),
+    fields: { name: supported(), typed_config: extensions([UDP_ROUTE]) },
+  },
+  [UDP_ROUTE]: { otherwise: rejected(), fields: { cluster: supported() } },
+};

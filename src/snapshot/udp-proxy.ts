@@ -1,0 +1,30 @@
+// What a listener for datagrams does with them.
+
+import type { AccessLogSettings, ReportedLogSettings } from './access-log.ts';
+
+/** What the hosts of clusters that hash are chosen by: the client's address, or a text that is the same for all. */
+export type UdpHashPolicy = { readonly kind: 'source-ip' } | { readonly kind: 'key'; readonly key: string };
+
+export interface UdpProxySettings {
+  readonly statPrefix: string;
+  readonly cluster: string;
+  /** A session ends when no datagram has passed either way for this time; 0 for never. */
+  readonly idleTimeoutMs: number;
+  readonly hashPolicy: UdpHashPolicy | null;
+  /** A host is chosen for each datagram, and not for each session. */
+  readonly picksPerDatagram: boolean;
+  /** Longer ones are dropped: of clients, and of hosts. */
+  readonly maxClientDatagramBytes: number;
+  readonly maxHostDatagramBytes: number;
+  /** One entry for each session, at its end. */
+  readonly accessLogs: readonly AccessLogSettings[];
+  /** Absent without any. */
+  readonly reportedLogs?: readonly ReportedLogSettings[];
+}
+
+export interface UdpProxySnapshot {
+  /** First cells of UDP_PROXY_STATS, of UDP_CLUSTER_STATS and of UDP_LISTENER_STATS. */
+  readonly statBlock: number;
+  readonly clusterStatBlock: number;
+  readonly listenerStatBlock: number;
+}
