@@ -189,7 +189,11 @@ export class UdpSession implements UdpUpstreamOwner, TimeoutOwner {
       directLocal: local,
       originalDestination: null,
       requestedServerName: '',
+      transportProtocol: 'raw_buffer',
+      applicationProtocols: [],
       tls: null,
+      metadata: undefined,
+      state: () => undefined,
       transportFailure: '',
     };
     const facts = new StreamFacts(this.#context.clock, startMs, downstream, 'UdpSessionEnd', NO_INGRESS);
