@@ -1,5 +1,6 @@
 // Access logs as workers write them: where to, in what form, and which entries.
 
+import type { MetadataMatch } from '../base/metadata-match.ts';
 import type { Fraction, RuntimeSetting } from '../base/runtime.ts';
 import type { LineFormat } from './format.ts';
 import type { HeaderMatch } from './route-table.ts';
@@ -27,6 +28,10 @@ export type AccessLogFilter =
   | { readonly kind: 'response-flags'; readonly flags: readonly string[] }
   /** A request without a status of gRPC passes as what its status of HTTP stands for. */
   | { readonly kind: 'grpc-status'; readonly statuses: readonly number[]; readonly isExcluded: boolean }
+  /** Of what filters have said of the request; without a match, or such a value, `passesWithout` decides. */
+  | { readonly kind: 'metadata'; readonly match: MetadataMatch | null; readonly passesWithout: boolean }
+  /** Passes requests whose tracing a service has forced. */
+  | { readonly kind: 'traceable' }
   /** Names of AccessLogType. */
   | { readonly kind: 'log-type'; readonly types: readonly string[]; readonly isExcluded: boolean };
 

@@ -54,6 +54,10 @@ export interface TracingSettings {
   readonly tracer: TracerSettings | null;
   readonly node: TracedNode;
   readonly sampling: TraceSampling;
+  /** What was decided goes on in x-request-id, in place of one of its digits. */
+  readonly packsReason: boolean;
+  /** All who see an x-request-id draw alike from it. */
+  readonly drawsById: boolean;
   /** Requests go out from here, instead of coming in. */
   readonly isEgress: boolean;
   /** Spans tell of the moments of their requests. */

@@ -40,12 +40,15 @@ async function logged(
     logs,
     routes = [routeTo('/')],
     answer,
-  }: { logs: readonly JsonObject[]; routes?: readonly JsonObject[]; answer?: string },
+    manager = {},
+  }: { logs: readonly JsonObject[]; routes?: readonly JsonObject[]; answer?: string; manager?: JsonObject },
 ) {
   const upstream = await WireUpstream.answering(
     answer ?? 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\nx-from: web\r\n\r\nok',
   );
-  const listener = filteredListener([], routes, { manager: { access_log: logs, use_remote_address: true } });
+  const listener = filteredListener([], routes, {
+    manager: { access_log: logs, use_remote_address: true, ...manager },
+  });
   const proxy = await createProxy(
     bootstrapOf([listener], [clusterAt('web', upstream.port), clusterAt('logs', port, HTTP2)], {
       node: { id: 'n1', cluster: 'shop', locality: { zone: 'z1' } },
@@ -122,6 +125,15 @@ test('an entry tells all of its request', async (t) => {
   assert.ok(common.duration !== undefined && common.time_to_first_upstream_rx_byte !== undefined);
   assert.equal(common.response_flags, undefined);
   await untilCounts({ counts }, SCOPE, { logs_written: 1 });
+});
+
+test('an entry names the client behind hops that are believed', async (t) => {
+  await using service = await AccessLogService.start();
+  const { get } = await logged(t, service.port, { logs: [httpLog()], manager: { xff_num_trusted_hops: 1 } });
+  await get('/', ['x-forwarded-for: 192.0.2.7']);
+  await service.until(1);
+  const [{ common_properties: common }] = service.entries as [(typeof service.entries)[number]];
+  assert.equal(common.downstream_remote_address.socket_address.address, '192.0.2.7');
 });
 
 test('an entry says what went wrong, by its filter only', async (t) => {

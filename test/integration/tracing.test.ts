@@ -36,6 +36,12 @@ interface Choice {
   readonly digit: string;
 }
 
+function uuid(fields: JsonObject): JsonObject {
+  return {
+    typed_config: { '@type': 'type.googleapis.com/envoy.extensions.request_id.uuid.v3.UuidRequestIdConfig', ...fields },
+  };
+}
+
 const NO_RUNTIME: JsonObject = {};
 const NEVER = { random_sampling: { value: 0 } };
 const CHOICES: readonly Choice[] = [
@@ -104,6 +110,13 @@ const CHOICES: readonly Choice[] = [
     manager: { preserve_external_request_id: true },
     lines: [`x-request-id: ${withDigit('9')}`, OUTSIDE],
     stat: 'not_traceable',
+    digit: '4',
+  },
+  {
+    name: 'the identifier says nothing of it',
+    manager: { request_id_extension: uuid({ pack_trace_reason: false }) },
+    lines: [`x-request-id: ${ID}`],
+    stat: 'random_sampling',
     digit: '4',
   },
   {

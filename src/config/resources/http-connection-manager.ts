@@ -26,7 +26,7 @@ import { convertHeadLimits } from './head-limits.ts';
 import { convertHttp1Options } from './http1-options.ts';
 import { convertHttp2Options } from './http2-options.ts';
 import { convertLocalReplies } from './local-reply.ts';
-import type { HttpConnectionManager, HttpFilter, Router } from './messages.ts';
+import type { HttpConnectionManager, HttpFilter, Router, UuidRequestIdConfig } from './messages.ts';
 import { convertNormalization } from './normalization.ts';
 import { RouteFilters } from './route-filters.ts';
 import { convertRouteTable } from './route-table.ts';
@@ -35,6 +35,7 @@ import { durationMsOr, valueOr } from './units.ts';
 import { UpgradeTypes } from './upgrades.ts';
 
 const ROUTER = 'proxy.extensions.filters.http.router.v3.Router';
+const UUID_REQUEST_ID = 'proxy.extensions.request_id.uuid.v3.UuidRequestIdConfig';
 const SERVER_HEADER: Readonly<Record<number, ServerHeaderTransformation>> = {
   [ServerHeader.OVERWRITE]: 'overwrite',
   [ServerHeader.APPEND_IF_ABSENT]: 'append-if-absent',
@@ -125,7 +126,17 @@ function convertHttp2(message: HttpConnectionManager, at: string, { faults }: Co
 /** The router may ask for spans of attempts, too. */
 function convertRequestTracing(message: HttpConnectionManager, at: string, conversion: Conversion): TracingSettings {
   const tracing = convertTracing(message.tracing!, `${at}.tracing`, conversion);
-  return routerOf(message.http_filters)?.start_child_span ? { ...tracing, hasUpstreamSpans: true } : tracing;
+  const hasUpstreamSpans = tracing.hasUpstreamSpans || (routerOf(message.http_filters)?.start_child_span ?? false);
+  return { ...tracing, hasUpstreamSpans, ...convertRequestIds(message) };
+}
+
+function convertRequestIds(
+  message: HttpConnectionManager,
+): Partial<Pick<TracingSettings, 'packsReason' | 'drawsById'>> {
+  const opened = openExtension(message.request_id_extension?.typed_config ?? null);
+  if (opened?.typeName !== UUID_REQUEST_ID) return {};
+  const { pack_trace_reason, use_request_id_for_trace_sampling } = opened.message as UuidRequestIdConfig;
+  return { packsReason: valueOr(pack_trace_reason, true), drawsById: valueOr(use_request_id_for_trace_sampling, true) };
 }
 
 function convertClientCertificate(

@@ -158,3 +158,4 @@ export type MessageOf<Name extends string> =
 export type XffConfig = MessageTypes['proxy.extensions.http.original_ip_detection.xff.v3.XffConfig'];
 export type CustomHeaderConfig =
   MessageTypes['proxy.extensions.http.original_ip_detection.custom_header.v3.CustomHeaderConfig'];
+export type UuidRequestIdConfig = MessageTypes['proxy.extensions.request_id.uuid.v3.UuidRequestIdConfig'];

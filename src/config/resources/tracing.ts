@@ -61,6 +61,8 @@ export function convertTracing(message: HcmTracing, at: string, conversion: Conv
       random: setting(KEYS.random, percentOf(message.random_sampling)),
       overall: setting(KEYS.overall, percentOf(message.overall_sampling)),
     },
+    packsReason: true,
+    drawsById: true,
     isEgress: message.operation_name === OperationName.EGRESS || conversion.isOutbound === true,
     isVerbose: message.verbose,
     maxPathLength: valueOr(message.max_path_tag_length, DEFAULT_PATH_LENGTH),

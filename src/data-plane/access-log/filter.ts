@@ -1,13 +1,16 @@
 // Access log filters, compiled to one test of a finished stream's facts.
 
 import { GrpcStatus } from '../../base/grpc-status.ts';
+import { jsonAt } from '../../base/json.ts';
+import { compileMetadataMatch } from '../../base/metadata-match.ts';
 import type { Random } from '../../base/random.ts';
 import { isWithin, type RuntimeValues } from '../../base/runtime.ts';
-import type { AccessLogFilter, ComparisonOperator, RuntimeSetting } from '../../snapshot/index.ts';
+import type { AccessLogFilter, ComparisonOperator, MetadataMatch, RuntimeSetting } from '../../snapshot/index.ts';
 import type { FormatFacts } from '../format/facts.ts';
 import { grpcOutcome } from '../format/grpc-outcome.ts';
 import { flagBits, NO_FLAGS } from '../response-flags.ts';
 import { compileHeaderTest } from '../route/header-matcher.ts';
+import { traceReason } from '../tracing/trace-reason.ts';
 
 export type PassesFilter = (facts: FormatFacts) => boolean;
 
@@ -49,11 +52,25 @@ export function compileFilter(filter: AccessLogFilter, random: Random, runtime: 
       const statuses = new Set(filter.statuses);
       return (facts) => statuses.has(grpcOutcome(facts) ?? GrpcStatus.unknown) !== filter.isExcluded;
     }
+    case 'metadata':
+      return compileMetadata(filter.match, filter.passesWithout);
+    case 'traceable':
+      return (facts) => traceReason(facts.requestHeader('x-request-id')) === 'forced';
     case 'log-type': {
       const types = new Set(filter.types);
       return (facts) => types.has(facts.accessLogType) !== filter.isExcluded;
     }
   }
+}
+
+function compileMetadata(match: MetadataMatch | null, passesWithout: boolean): PassesFilter {
+  if (match === null) return () => passesWithout;
+  const test = compileMetadataMatch(match);
+  const { namespace, path } = match;
+  return (facts) => {
+    const metadata = facts.metadata('DYNAMIC');
+    return jsonAt(metadata?.[namespace], path) === undefined ? passesWithout : test(metadata);
+  };
 }
 
 function compileComparison(

@@ -98,11 +98,12 @@ export class RequestTracing {
   #reasonFor(head: RequestHead, route: RouteTrace | null, origin: TracedOrigin): TraceReason {
     const id = head.headerByName(REQUEST_ID);
     const before = origin.isFromEdge ? 'none' : traceReason(id);
-    const random = drawnBy(id) ?? this.context.random.u32();
+    const { packsReason, drawsById } = this.settings;
+    const random = (drawsById ? drawnBy(id) : undefined) ?? this.context.random.u32();
     const shares = route?.sampling ?? this.#shares;
     const wanted = before === 'none' ? this.#chosen(head, origin, shares, random) : before;
     const reason = wanted !== 'none' && isWithin(shares.overall.value, this.context.random.u32()) ? wanted : 'none';
-    if (reason !== traceReason(id)) {
+    if (packsReason && reason !== traceReason(id)) {
       const changed = withTraceReason(id, reason);
       if (changed !== undefined) {
         head.removeField(REQUEST_ID);

@@ -5591,6 +5591,12 @@ export interface UriTemplateRewriteConfig {
   path_template_rewrite: string;
 }
 
+/** proxy.extensions.request_id.uuid.v3.UuidRequestIdConfig */
+export interface UuidRequestIdConfig {
+  pack_trace_reason: BoolValue | null;
+  use_request_id_for_trace_sampling: BoolValue | null;
+}
+
 /** proxy.extensions.resource_monitors.cgroup_memory.v3.CgroupMemoryConfig */
 export interface CgroupMemoryConfig {
   max_memory_bytes: Int64;
@@ -6841,6 +6847,7 @@ export interface MessageTypes {
   'proxy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig': CaresDnsResolverConfig;
   'proxy.extensions.path.match.uri_template.v3.UriTemplateMatchConfig': UriTemplateMatchConfig;
   'proxy.extensions.path.rewrite.uri_template.v3.UriTemplateRewriteConfig': UriTemplateRewriteConfig;
+  'proxy.extensions.request_id.uuid.v3.UuidRequestIdConfig': UuidRequestIdConfig;
   'proxy.extensions.resource_monitors.cgroup_memory.v3.CgroupMemoryConfig': CgroupMemoryConfig;
   'proxy.extensions.resource_monitors.downstream_connections.v3.DownstreamConnectionsConfig': DownstreamConnectionsConfig;
   'proxy.extensions.resource_monitors.fixed_heap.v3.FixedHeapConfig': FixedHeapConfig;

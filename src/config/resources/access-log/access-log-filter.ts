@@ -5,8 +5,10 @@ import { AccessLogType, ComparisonFilter_Op as Operator } from '../../proto/gene
 import { enumName } from '../enum-name.ts';
 import type { FaultSink } from '../fault-sink.ts';
 import type { AccessLogFilterMessage, ComparisonFilter } from '../messages.ts';
+import { convertMetadataMatch } from '../metadata-match.ts';
 import { convertHeaderMatcher } from '../route-match.ts';
 import { fractionOf, runtimeIntegerOf } from '../runtime-settings.ts';
+import { valueOr } from '../units.ts';
 
 const NEVER: Fraction = { numerator: 0, denominator: 100 };
 
@@ -43,6 +45,13 @@ export function convertAccessLogFilter(
       const { statuses, exclude } = message.grpc_status_filter!;
       return { kind: 'grpc-status', statuses, isExcluded: exclude };
     }
+    case 'metadata_filter': {
+      const { matcher, match_if_key_not_found: passesWithout } = message.metadata_filter!;
+      const match = matcher && convertMetadataMatch(matcher, `${at}.metadata_filter.matcher`, faults);
+      return { kind: 'metadata', match, passesWithout: valueOr(passesWithout, true) };
+    }
+    case 'traceable_filter':
+      return { kind: 'traceable' };
     case 'log_type_filter': {
       const { types, exclude } = message.log_type_filter!;
       return { kind: 'log-type', types: types.map((type) => enumName(AccessLogType, type)), isExcluded: exclude };

@@ -1,6 +1,14 @@
 // Support rows of access logs, their filters and their formats.
 
-import { extensionsElseWarned, onlyElseWarned, rejected, type SupportTable, supported, warned } from '../verdict.ts';
+import {
+  extensionsElseWarned,
+  onlyElseWarned,
+  rejected,
+  type SupportTable,
+  supported,
+  supportedWhole,
+  warned,
+} from '../verdict.ts';
 import { FILE_ACCESS_LOG, READ_AS_TYPED, STDERR_ACCESS_LOG, STDOUT_ACCESS_LOG } from './extensions.ts';
 
 /** A log without its filter would say more than the operator wants to be written down. */
@@ -32,6 +40,9 @@ export const ACCESS_LOG_SUPPORT: SupportTable = {
       response_flag_filter: supported(),
       grpc_status_filter: supported(),
       log_type_filter: supported(),
+      metadata_filter: supported('of what HTTP and network filters have said'),
+      traceable_filter: supported('passes requests whose tracing a service has forced, as x-request-id says'),
+      extension_filter: rejected('filters by CEL are left out: combine the others by and_filter and or_filter'),
     },
   },
   'proxy.config.accesslog.v3.StatusCodeFilter': { otherwise: rejected(), fields: { comparison: supported() } },
@@ -44,6 +55,11 @@ export const ACCESS_LOG_SUPPORT: SupportTable = {
     otherwise: rejected(),
     fields: { default_value: supported(), runtime_key: supported() },
   },
+  'proxy.config.accesslog.v3.MetadataFilter': {
+    otherwise: rejected(),
+    fields: { matcher: supportedWhole(), match_if_key_not_found: supported('true when absent') },
+  },
+  'proxy.config.accesslog.v3.TraceableFilter': { otherwise: supported(), fields: {} },
   'proxy.config.accesslog.v3.NotHealthCheckFilter': { otherwise: supported(), fields: {} },
   'proxy.config.accesslog.v3.RuntimeFilter': {
     otherwise: rejected(),

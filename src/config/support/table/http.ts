@@ -14,6 +14,7 @@ import {
 } from '../verdict.ts';
 import { HTTP_CONNECTION_MANAGER, READ_AS_TYPED, ROUTER } from './extensions.ts';
 
+const UUID_REQUEST_ID = 'proxy.extensions.request_id.uuid.v3.UuidRequestIdConfig';
 const XFF = 'proxy.extensions.http.original_ip_detection.xff.v3.XffConfig';
 const CUSTOM_HEADER = 'proxy.extensions.http.original_ip_detection.custom_header.v3.CustomHeaderConfig';
 
@@ -55,7 +56,7 @@ export const HTTP_SUPPORT: SupportTable = {
       generate_request_id: supported(),
       preserve_external_request_id: supported(),
       always_set_request_id_in_response: supported('also in replies of the proxy itself'),
-      request_id_extension: warned(),
+      request_id_extension: supported(),
       idle_timeout: supported('the v2 place of common_http_protocol_options.idle_timeout'),
       stream_idle_timeout: supported(),
       request_timeout: supported(),
@@ -89,7 +90,14 @@ export const HTTP_SUPPORT: SupportTable = {
       forward_proto_config: supported('by the port that the PROXY protocol or original_dst has told'),
       proxy_100_continue: supported('all interim responses pass then, those of 103 too'),
       append_x_forwarded_port: supported(),
-      append_local_overload: warned(),
+      append_local_overload: warned('`x-proxy-local-overloaded` is not written; `x-proxy-overloaded` is'),
+      early_header_mutation_extensions: rejected(
+        'edit requests in the header_mutation filter, or in request_headers_to_add and _to_remove of routes',
+      ),
+      forward_client_cert_matcher: rejected('forward_client_cert_details says the same for all requests'),
+      typed_header_validation_config: rejected('there is one way to validate headers'),
+      rds: rejected('write the routes into route_config'),
+      scoped_routes: rejected('write the routes into route_config'),
       original_ip_detection_extensions: supportedAs('origin'),
       add_proxy_protocol_connection_state: supported('there is no PROXY protocol'),
       bugfix_reverse_encode_order: warned('the order is the corrected one'),
@@ -99,7 +107,9 @@ export const HTTP_SUPPORT: SupportTable = {
       stream_error_on_invalid_http_message: supported('over HTTP/1 the connection closes all the same'),
       http1_safe_max_connection_duration: supported(),
       local_reply_config: supported(),
-      proxy_status_config: warned(),
+      proxy_status_config: warned(
+        'Proxy-Status is not written: access logs tell the same by RESPONSE_CODE_DETAILS and RESPONSE_FLAGS',
+      ),
       tracing: supported(),
       upgrade_configs: supported(),
       access_log: supported(),
@@ -111,6 +121,17 @@ export const HTTP_SUPPORT: SupportTable = {
   'proxy.config.core.v3.TypedExtensionConfig (origin)': {
     otherwise: rejected(),
     fields: { name: supported(), typed_config: extensions([XFF, CUSTOM_HEADER]) },
+  },
+  'proxy.extensions.filters.network.http_connection_manager.v3.RequestIDExtension': {
+    otherwise: rejected(),
+    fields: { typed_config: extensions([UUID_REQUEST_ID]) },
+  },
+  [UUID_REQUEST_ID]: {
+    otherwise: rejected(),
+    fields: {
+      pack_trace_reason: supported(),
+      use_request_id_for_trace_sampling: supported(),
+    },
   },
   [XFF]: {
     otherwise: rejected(),

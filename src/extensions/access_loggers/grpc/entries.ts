@@ -1,5 +1,6 @@
 // Entries of access logs as messages (envoy.data.accesslog, v2 and v3 alike), by the numbers of their fields.
 
+import { isIP } from 'node:net';
 import { type Endpoint, type FormatFacts, flagNumbers, type ReadTag } from '../../../data-plane/index.ts';
 import { MessageWriter } from '../../filters.http/grpc/wire.ts';
 import type { GrpcLogSettings } from './settings.ts';
@@ -153,11 +154,11 @@ function writeCertificate(message: MessageWriter, { names, subject, issuer }: No
   message.text(3, issuer);
 }
 
-/** Port 0 is a pipe's, whose path is the address; no address is not written. */
+/** What is no IP address is the path of a pipe; no address is not written. */
 function writeAddress(holder: MessageWriter, field: number, { ip, port }: Endpoint): void {
   if (ip === '') return;
   holder.message(field, (address) => {
-    if (port === 0) address.message(2, (pipe) => pipe.text(1, ip));
+    if (isIP(ip) === 0) address.message(2, (pipe) => pipe.text(1, ip));
     else {
       address.message(1, (socket) => {
         socket.text(2, ip);

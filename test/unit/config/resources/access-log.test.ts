@@ -264,9 +264,9 @@ describe('the filter of an access log', () => {
   });
 
   it('is refused when this build lacks it, because more would be logged than was asked for', () => {
-    const traceable = fileLog({}, { filter: { traceable_filter: {} } });
-    assert.deepEqual(faultsOf(traceable), [
-      `${LOG}.filter.traceable_filter: traceable_filter is not supported by this build`,
+    const byCel = fileLog({}, { filter: { extension_filter: { name: 'cel' } } });
+    assert.deepEqual(faultsOf(byCel), [
+      `${LOG}.filter.extension_filter: extension_filter is not supported by this build`,
     ]);
   });
 });

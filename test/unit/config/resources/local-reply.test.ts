@@ -106,7 +106,7 @@ describe('the replies of a listener', () => {
     const broken = {
       mappers: [
         { filter: NOT_CHECKS, body: { filename: '/nowhere/at/all' } },
-        { filter: { traceable_filter: {} } },
+        { filter: { extension_filter: { name: 'cel' } } },
         { filter: NOT_CHECKS, headers_to_add: [{ header: { key: 'content-length', value: '1' } }] },
         { filter: NOT_CHECKS, body_format_override: { text_format_source: { inline_string: '%NOTHING%' } } },
         { filter: { header_filter: { header: { name: 'x', safe_regex_match: { regex: '(' } } } } },
@@ -120,7 +120,7 @@ describe('the replies of a listener', () => {
       [
         '.body_format.text_format_source',
         '.mappers[0].body.filename',
-        '.mappers[1].filter.traceable_filter',
+        '.mappers[1].filter.extension_filter',
         '.mappers[2].headers_to_add[0].header.key',
         '.mappers[3].body_format_override.text_format_source',
         '.mappers[4].filter.header_filter.header.safe_regex_match.regex',
