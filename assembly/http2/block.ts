@@ -6,14 +6,18 @@ import {
   ENTRY_ID,
   ENTRY_KIND,
   ENTRY_NAME_LENGTH,
+  ENTRY_OVERHEAD,
   ENTRY_VALUE_LENGTH,
   ERROR_COMPRESSION,
+  HUFFMAN_LONGEST,
   NAME_SCRATCH,
   STATE_AT,
   STATE_END,
+  STATE_SKIP,
   STATE_STRING,
   STATE_STRING_LENGTH,
   TABLE_CAPACITY,
+  TABLE_MAX,
   VALUE_SCRATCH,
 } from '../layout/http2';
 import { copy } from '../http1/bytes';
@@ -23,7 +27,7 @@ import { decodeHuffman } from './huffman';
 import { readInteger } from './integer';
 import { kindOf, nameFault, valueFault } from './judge';
 import { setState, state } from './state';
-import { entryAt, insert, setTableMax, textOf } from './table';
+import { entryAt, evictTo, insert, setTableMax, textOf } from './table';
 
 /** Reads the string at STATE_AT: its bytes where they lie, or decoded to `scratch`. False when it is broken. */
 function readString(scratch: usize): bool {
@@ -88,39 +92,95 @@ function readLiteral(table: usize, prefix: u32, isIndexed: bool): i32 {
   return 0;
 }
 
+/** What readField has read. */
+const FIELD: i32 = 1;
+const SIZE_UPDATE: i32 = 2;
+
+/** Reads what begins at STATE_AT: FIELD, SIZE_UPDATE or ERROR_COMPRESSION. */
+@inline
+function readField(table: usize, mayUpdateSize: bool): i32 {
+  const byte = <u32>load<u8>(state(STATE_AT));
+  if ((byte & 0x80) != 0) {
+    const index = readInteger(7);
+    if (index <= 0) return ERROR_COMPRESSION;
+    const entry = entryAt(table, index);
+    if (entry == 0) return ERROR_COMPRESSION;
+    const name = textOf(table, entry);
+    const nameLength = <u32>load<u16>(entry, ENTRY_NAME_LENGTH);
+    addField(
+      load<u8>(entry, ENTRY_KIND),
+      load<u8>(entry, ENTRY_ID),
+      load<i16>(entry, ENTRY_FAULT),
+      name,
+      nameLength,
+      name + nameLength,
+      load<u16>(entry, ENTRY_VALUE_LENGTH),
+    );
+    return FIELD;
+  }
+  if ((byte & 0x40) != 0) return readLiteral(table, 6, true) != 0 ? ERROR_COMPRESSION : FIELD;
+  if ((byte & 0x20) == 0) return readLiteral(table, 4, false) != 0 ? ERROR_COMPRESSION : FIELD;
+  const max = readInteger(5);
+  // A size update stands in front of all fields (section 4.2).
+  if (!mayUpdateSize || max < 0 || <u32>max > load<u32>(table, TABLE_CAPACITY)) return ERROR_COMPRESSION;
+  setTableMax(table, max);
+  return SIZE_UPDATE;
+}
+
 /** Reads the whole block between STATE_AT and STATE_END: 0 or ERROR_COMPRESSION. */
 export function readBlock(table: usize): i32 {
   let atStart = true;
   while (state(STATE_AT) < state(STATE_END)) {
-    const byte = <u32>load<u8>(state(STATE_AT));
-    if ((byte & 0x80) != 0) {
-      const index = readInteger(7);
-      if (index <= 0) return ERROR_COMPRESSION;
-      const entry = entryAt(table, index);
-      if (entry == 0) return ERROR_COMPRESSION;
-      const name = textOf(table, entry);
-      const nameLength = <u32>load<u16>(entry, ENTRY_NAME_LENGTH);
-      addField(
-        load<u8>(entry, ENTRY_KIND),
-        load<u8>(entry, ENTRY_ID),
-        load<i16>(entry, ENTRY_FAULT),
-        name,
-        nameLength,
-        name + nameLength,
-        load<u16>(entry, ENTRY_VALUE_LENGTH),
-      );
-    } else if ((byte & 0x40) != 0) {
-      if (readLiteral(table, 6, true) != 0) return ERROR_COMPRESSION;
-    } else if ((byte & 0x20) != 0) {
-      const max = readInteger(5);
-      // A size update stands in front of all fields (section 4.2).
-      if (!atStart || max < 0 || <u32>max > load<u32>(table, TABLE_CAPACITY)) return ERROR_COMPRESSION;
-      setTableMax(table, max);
-      continue;
-    } else if (readLiteral(table, 4, false) != 0) {
-      return ERROR_COMPRESSION;
-    }
-    atStart = false;
+    const read = readField(table, atStart);
+    if (read < 0) return read;
+    if (read == FIELD) atStart = false;
   }
   return 0;
+}
+
+/**
+ * Passes over a literal whose value goes on behind STATE_END. That is as good as reading it when it is too large for the table
+ * whatever it says, which it then empties (RFC 7541 section 4.4), or is not to enter it. False when it is something else.
+ */
+function skipLiteral(table: usize): bool {
+  const byte = <u32>load<u8>(state(STATE_AT));
+  if ((byte & 0x80) != 0 || (byte & 0xe0) == 0x20) return false;
+  const isIndexed = (byte & 0x40) != 0;
+  const index = readInteger(isIndexed ? 6 : 4);
+  if (index < 0) return false;
+  if (index != 0 ? entryAt(table, index) == 0 : !readString(NAME_SCRATCH)) return false;
+  const end = state(STATE_END);
+  if (state(STATE_AT) >= end) return false;
+  const isHuffman = (load<u8>(state(STATE_AT)) & 0x80) != 0;
+  const length = <u32>readInteger(7);
+  if (<i32>length < 0) return false;
+  const left = end - state(STATE_AT);
+  if (length <= left) return false;
+  if (isIndexed) {
+    const leastOctets = isHuffman ? (length * 8 - 7) / HUFFMAN_LONGEST : length;
+    if (leastOctets + ENTRY_OVERHEAD <= load<u32>(table, TABLE_MAX)) return false;
+    evictTo(table, 0);
+  }
+  setState(STATE_SKIP, length - left);
+  setState(STATE_AT, end);
+  return true;
+}
+
+/**
+ * Reads what is whole between STATE_AT, where something begins, and STATE_END, where a field may be cut. What is cut, or broken,
+ * is left from STATE_AT on.
+ */
+export function readPart(table: usize, atStart: bool): void {
+  const first = state(STATE_AT);
+  let mayUpdateSize = atStart;
+  while (state(STATE_AT) < state(STATE_END)) {
+    const at = state(STATE_AT);
+    const read = readField(table, mayUpdateSize);
+    if (read < 0) {
+      setState(STATE_AT, at);
+      if (at == first && !skipLiteral(table)) setState(STATE_AT, at);
+      return;
+    }
+    if (read == FIELD) mayUpdateSize = false;
+  }
 }

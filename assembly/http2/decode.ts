@@ -1,9 +1,12 @@
-// decodeRequest, decodeResponse, decodeTrailers: one call per header block. The block lies in BLOCK_IN; the head comes
+// decodeRequest, decodeResponse, decodeTrailers: one call per header block; decodePart: one per part of a block that is too large to
+// lie in BLOCK_IN, where blocks are read. The head comes
 // out as text in the area of HTTP/1's heads of the same direction, with record and header table.
 
 import {
   AREA_BYTES,
   ERROR_BODY_FORBIDDEN,
+  ERROR_HEAD_TOO_LARGE,
+  FIELD_CAPACITY,
   FRAMING_LENGTH,
   FRAMING_NONE,
   FRAMING_UNTIL_CLOSE,
@@ -31,10 +34,14 @@ import {
   BLOCK_END_STREAM,
   BLOCK_IN,
   COOKIE,
+  ERROR_COMPRESSION,
   ERROR_INFORMATIONAL_END,
   ERROR_LENGTH_AND_END,
   FIELD_LINES,
   FIELD_LINES_BYTES,
+  PART_ENDS,
+  PART_OPENS,
+  PART_OPENS_REQUEST,
   PSEUDO,
   STATE,
   STATE_AT,
@@ -51,6 +58,7 @@ import {
   STATE_PSEUDO_END,
   STATE_PSEUDO_SEEN,
   STATE_RECORD,
+  STATE_SKIP,
   STATE_STARTED,
   KIND_PROTOCOL,
 } from '../layout/http2';
@@ -61,7 +69,7 @@ import { readFraming } from '../http1/framing';
 import { readExpect } from '../http1/request';
 import { decideFraming } from '../http1/response';
 import { readHost, readTarget } from '../http1/target';
-import { readBlock } from './block';
+import { readBlock, readPart } from './block';
 import { addCookieLine, ensureStarted, hasPseudo } from './fields';
 import { setState, state } from './state';
 
@@ -192,4 +200,30 @@ export function decodeTrailers(table: usize, length: u32, maxBytes: u32, maxFiel
   if (broken != 0) return broken;
   const fault = <i32>state(STATE_FAULT);
   return fault != 0 ? fault : <i32>(state(STATE_OUT) - FIELD_LINES);
+}
+
+/**
+ * Reads a part of a block that is larger than BLOCK_LIMIT_BYTES, for the table's sake: its message is too large, whatever it says.
+ * @param length  of the part: it begins where the part before it has been read to
+ * @param flags  PART_*
+ * @returns how much of it has been read; what is left belongs to the next part, STATE_SKIP bytes of which are to be left out.
+ *   ERROR_COMPRESSION, when this part is the last one and something is left.
+ */
+export function decodePart(table: usize, length: u32, flags: u32): i32 {
+  const opensRequest = (flags & PART_OPENS_REQUEST) != 0;
+  if (opensRequest) {
+    store<u32>(REQUEST_RECORD, METHOD_OTHER, RECORD_METHOD);
+    clearRecord(REQUEST_RECORD, REQUEST_IN);
+    begin(REQUEST_RECORD, REQUEST_IN, length, <u32>min(HEAD_LIMIT_BYTES, AREA_BYTES) - 2, FIELD_CAPACITY, 0);
+  } else {
+    begin(0, FIELD_LINES, length, 0, 0, 0);
+    setState(STATE_FAULT, <u32>ERROR_HEAD_TOO_LARGE);
+  }
+  setState(STATE_SKIP, 0);
+  readPart(table, (flags & PART_OPENS) != 0);
+  // Says the method, if it has come.
+  if (opensRequest) ensureStarted();
+  const at = state(STATE_AT);
+  if ((flags & PART_ENDS) != 0 && (at != state(STATE_END) || state(STATE_SKIP) != 0)) return ERROR_COMPRESSION;
+  return <i32>(at - BLOCK_IN);
 }

@@ -4,7 +4,7 @@
 
 import { LAYOUT_VERSION } from '../layout/http1';
 
-export { decodeRequest, decodeResponse, decodeTrailers } from './decode';
+export { decodePart, decodeRequest, decodeResponse, decodeTrailers } from './decode';
 export { encodeLines, encodeRequest, encodeResponse } from './encode';
 export { initTable, moveTable, setPeerLimit } from './table';
 

@@ -110,7 +110,7 @@ export function textOf(table: usize, entry: usize): usize {
 }
 
 /** Lets the oldest entries go until the table holds at most `octets`. */
-function evictTo(table: usize, octets: u32): void {
+export function evictTo(table: usize, octets: u32): void {
   let size = load<u32>(table, TABLE_SIZE);
   let count = load<u32>(table, TABLE_COUNT);
   const inserted = load<u32>(table, TABLE_INSERTED);

@@ -54,6 +54,8 @@ export const STATE_RECORD = 60;
 /** What readString found: address and length. */
 export const STATE_STRING = 64;
 export const STATE_STRING_LENGTH = 68;
+/** Bytes of a string that go on behind the part of a block at hand, and are of no use to anybody. */
+export const STATE_SKIP = 72;
 /** (address, length) of each pseudo field, by kind. */
 export const STATE_PSEUDO = 128;
 
@@ -62,6 +64,13 @@ export const STATE_PSEUDO = 128;
 export const BLOCK_END_STREAM = 1;
 /** SETTINGS_ENABLE_CONNECT_PROTOCOL was announced. */
 export const BLOCK_CONNECT_PROTOCOL = 2;
+// Flags of a call that reads a part of a block that is too large.
+/** The part is the first one: the request's record learns the method. Of other messages nothing is told. */
+export const PART_OPENS_REQUEST = 1;
+/** The part is the first one: updates of the table's size may stand in front. */
+export const PART_OPENS = 2;
+/** No part follows. */
+export const PART_ENDS = 4;
 // Flags of a call that encodes.
 /** Strings may be Huffman-coded, where that is shorter. */
 export const ENCODE_HUFFMAN = 1;

@@ -40,8 +40,18 @@ export const EncodeFlag = {
   CONNECT_PROTOCOL: layout.ENCODE_CONNECT_PROTOCOL,
 } as const;
 
-/** Longest header block that can be decoded. */
+/** Longest header block that can be decoded; of a longer one, the longest part. */
 export const BLOCK_LIMIT_BYTES = layout.BLOCK_LIMIT_BYTES;
+
+/** Which part of a block is decoded; bits. */
+export const PartFlag = {
+  OPENS: layout.PART_OPENS,
+  /** The block is a request's, whose method is of interest. */
+  OPENS_REQUEST: layout.PART_OPENS | layout.PART_OPENS_REQUEST,
+  ENDS: layout.PART_ENDS,
+} as const;
+/** What a block is that is read in parts. */
+export const BLOCK_TOO_LARGE = http1Layout.ERROR_HEAD_TOO_LARGE;
 /** Octets of a dynamic table before any settings (RFC 9113 section 6.5.2), and what this side's encoder uses. */
 export const DEFAULT_TABLE_BYTES = 4096;
 
@@ -60,6 +70,7 @@ interface Http2Exports extends WasmExports {
     requestMethod: number,
   ): number;
   decodeTrailers(table: number, length: number, maxBytes: number, maxFields: number): number;
+  decodePart(table: number, length: number, flags: number): number;
   encodeRequest(table: number, flags: number): number;
   encodeResponse(table: number, flags: number): number;
   encodeLines(table: number, length: number, status: number, flags: number): number;
@@ -173,6 +184,23 @@ export class Http2Heads {
     const length = this.#copyIn(bytes, start, end);
     const result = this.#exports.decodeTrailers(decoder, length, limits.maxHeadBytes, maxFields(limits));
     return this.#settle(decoder) ? result : layout.ERROR_COMPRESSION;
+  }
+
+  /**
+   * Decodes a part of a block that is longer than BLOCK_LIMIT_BYTES, of which nobody gets anything: the table is in step then.
+   * `codec.request.methodId` is known behind the part that opens a request, as far as it has come.
+   * @param flags  PartFlag bits
+   * @returns how many bytes have been read: the rest belongs to the beginning of the next part, `skippedBytes` behind it to none.
+   *   0 for a field that is longer than a part and cannot be left out; negative for an error of the connection.
+   */
+  decodePart(decoder: number, bytes: Buffer, start: number, end: number, flags: number): number {
+    const result = this.#exports.decodePart(decoder, this.#copyIn(bytes, start, end), flags);
+    return this.#settle(decoder) ? result : layout.ERROR_COMPRESSION;
+  }
+
+  /** Bytes behind the part that was decoded last which belong to its last value. */
+  get skippedBytes(): number {
+    return this.#word(layout.STATE, layout.STATE_SKIP);
   }
 
   /** Lines of decoded trailers, `name: value` CRLF each, as latin1 text; before the next block. */

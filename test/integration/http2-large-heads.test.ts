@@ -9,7 +9,7 @@ import { describe, type TestContext, test } from 'node:test';
 import { parseFormat } from '../../src/config/resources/format/format-string.ts';
 import { ErrorCode, FrameFlag, FrameType, PREFACE } from '../../src/data-plane/http/codec/http2/frames.ts';
 import { eventually } from '../support/eventually.ts';
-import { direct, type Http2Bench, http2Bench, settledClient } from '../support/http2-bench.ts';
+import { direct, type Http2Bench, http2Bench, settledClient, silentUpstream } from '../support/http2-bench.ts';
 import { FrameClient, Http2Client } from '../support/http2-clients.ts';
 import { drainedBy } from '../support/http2-program.ts';
 import { data, frame, GET, headers, POST } from '../support/http2-session.ts';
@@ -126,11 +126,40 @@ describe('an HTTP/2 client whose head is too long', () => {
     await eventually(() => here.proxy.httpStat('downstream_rq_completed') === 3, 'all three');
   });
 
-  test('loses its connection where the block is longer than any that is read', async (t) => {
+  test('is told so, too, where the block is longer than any that is read, and goes on', async (t) => {
+    const here = await http2Bench(t);
+    const client = new Http2Client(t, here.port, { maxSendHeaderBlockLength: 1 << 20 });
+    const cookies = Array.from({ length: 100 }, (_none, index) => `c${index}=${'x'.repeat(3000)}`);
+    for (const cookie of [cookies.join('; '), cookies, 'x'.repeat(500_000)]) {
+      const ask = async (method: string) => await client.fetch({ ':method': method, ':path': '/direct', cookie });
+      const [refused, bare, other] = await Promise.all([ask('GET'), ask('HEAD'), client.get('/direct')]);
+      assert.deepEqual([refused.status, refused.body], [431, TEXT]);
+      assert.deepEqual([bare.status, bare.body], [431, '']);
+      assert.deepEqual([other.status, other.body], [200, 'direct']);
+    }
+    assert.equal(here.proxy.httpStat('downstream_rq_too_large'), 6);
+    assert.equal(here.proxy.http2Stat('header_overflow'), 6);
+    assert.equal(here.proxy.httpStat('downstream_cx_http2_total'), 1);
+  });
+
+  test('whose trailers are has its stream reset, and goes on', async (t) => {
+    const { port } = await silentUpstream(t);
+    const here = await http2Bench(t, {}, { upstreamPort: port });
+    const client = new Http2Client(t, here.port, { maxSendHeaderBlockLength: 1 << 20 });
+    const stream = client.open({ ':method': 'POST', ':path': '/' }, { waitForTrailers: true });
+    stream.on('wantTrailers', () => stream.sendTrailers({ 'x-a': 'a'.repeat(200_000) }));
+    stream.on('error', () => {});
+    stream.end('x');
+    await new Promise((resolve) => stream.once('close', resolve));
+    assert.equal(stream.rstCode, ErrorCode.ENHANCE_YOUR_CALM);
+    assert.equal((await client.get('/direct')).status, 200);
+  });
+
+  test('loses its connection where the block goes on for longer than any that is looked at', async (t) => {
     const here = await http2Bench(t);
     const client = await settledClient(t, here);
     const piece = Buffer.alloc(16_384);
-    const rest = Array.from({ length: 4 }, () => frame(FrameType.CONTINUATION, 0, 3, piece));
+    const rest = Array.from({ length: 64 }, () => frame(FrameType.CONTINUATION, 0, 3, piece));
     client.send(frame(FrameType.HEADERS, FrameFlag.END_STREAM, 3, piece), ...rest);
     assert.equal(await client.goaway(), ErrorCode.ENHANCE_YOUR_CALM);
     await client.ended();

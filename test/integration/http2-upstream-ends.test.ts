@@ -6,7 +6,8 @@ import http2 from 'node:http2';
 import { describe, type TestContext, test } from 'node:test';
 import { ErrorCode, FrameFlag, FrameType, Setting } from '../../src/data-plane/http/codec/http2/frames.ts';
 import { eventually } from '../support/eventually.ts';
-import { data, frame, headers, word } from '../support/http2-session.ts';
+import { plainBlock } from '../support/http2-heads.ts';
+import { blockFrames, data, frame, headers, word } from '../support/http2-session.ts';
 import { FrameUpstream, Http2Upstream, http2Proxy, type OnStream } from '../support/http2-upstream.ts';
 import { WireClient } from '../support/wire.ts';
 
@@ -96,6 +97,22 @@ for (const [version, exchange] of Object.entries(CLIENTS)) {
         assert.equal(proxy.clusterStat('web', 'upstream_rq_active'), 0);
       });
     }
+
+    test('whose head is larger than any that is read is replaced, and the connection goes on', async (t) => {
+      const large = plainBlock([...HEAD, ['x-a', 'a'.repeat(200_000)]]);
+      const upstream = await FrameUpstream.start(t, ({ type, streamId }) => {
+        if (type !== FrameType.HEADERS) return null;
+        return streamId === 1 ? Buffer.concat(blockFrames(1, large)) : headers(streamId, HEAD);
+      });
+      const { proxy, port } = await http2Proxy(t, upstream.port);
+      assert.equal((await exchange(t, port)).status, 502);
+      assert.equal((await exchange(t, port)).status, 200);
+      assert.equal(proxy.clusterStat('web', 'upstream_cx_total'), 1);
+      assert.deepEqual(
+        upstream.of(FrameType.RST_STREAM).map(({ payload }) => payload.readUInt32BE(0)),
+        [ErrorCode.ENHANCE_YOUR_CALM],
+      );
+    });
 
     test('whose connection breaks in the body is seen to be cut', async (t) => {
       const upstream = await FrameUpstream.start(t, ({ type, streamId }) =>

@@ -54,6 +54,27 @@ export function data(streamId: number, text: string, flags = 0): Buffer {
   return frame(FrameType.DATA, flags, streamId, Buffer.from(text));
 }
 
+/** What this side takes, and most peers do. */
+export const FRAME_BYTES = 16_384;
+
+/** A block as HEADERS and CONTINUATIONs of these lengths, and of the largest ones behind them. */
+export function blockFrames(streamId: number, block: Buffer, lengths: readonly number[] = [], flags = 0): Buffer[] {
+  const pieces: Buffer[] = [];
+  for (let at = 0; at < block.length; ) {
+    const length = lengths[pieces.length] ?? FRAME_BYTES;
+    pieces.push(block.subarray(at, at + length));
+    at += length;
+  }
+  return pieces.map((piece, index) =>
+    frame(
+      index === 0 ? FrameType.HEADERS : FrameType.CONTINUATION,
+      (index === 0 ? flags : 0) | (index === pieces.length - 1 ? FrameFlag.END_HEADERS : 0),
+      streamId,
+      piece,
+    ),
+  );
+}
+
 export function readFrames(bytes: Buffer): Frame[] {
   const frames: Frame[] = [];
   for (let at = 0; at < bytes.length; ) {

@@ -111,11 +111,10 @@ export class ReferenceEncoder {
     if (whole !== 0 && choice.form === 'indexed') return integer(0x80, 7, whole);
     const index = choice.namesIndex ? this.#table.find(([n]) => n === name) : 0;
     const first = choice.form === 'indexed' ? 0x40 : choice.form === 'never' ? 0x10 : 0;
-    const bytes = integer(first, choice.form === 'indexed' ? 6 : 4, index);
-    if (index === 0) bytes.push(...string(name, choice.huffman));
-    bytes.push(...string(value, choice.huffman));
+    const start = integer(first, choice.form === 'indexed' ? 6 : 4, index);
+    const named = index === 0 ? string(name, choice.huffman) : [];
     if (choice.form === 'indexed') this.#table.insert(field);
-    return bytes;
+    return [...start, ...named, ...string(value, choice.huffman)];
   }
 }
 

@@ -77,6 +77,7 @@ describe('the HTTP/2 modules', () => {
           decodeRequest: '(i32, i32, i32, i32, i32) -> i32',
           decodeResponse: '(i32, i32, i32, i32, i32, i32) -> i32',
           decodeTrailers: '(i32, i32, i32, i32) -> i32',
+          decodePart: '(i32, i32, i32) -> i32',
           encodeRequest: '(i32, i32) -> i32',
           encodeResponse: '(i32, i32) -> i32',
           encodeLines: '(i32, i32, i32, i32) -> i32',

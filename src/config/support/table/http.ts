@@ -62,7 +62,7 @@ export const HTTP_SUPPORT: SupportTable = {
       request_timeout: supported(),
       request_headers_timeout: supported(),
       max_request_headers_kb: supported(
-        'a head beyond it is answered with 431; over HTTP/2 a block beyond 64 KiB ends its connection, as a flood does',
+        'a head beyond it is answered with 431; over HTTP/2 a block beyond 1 MiB ends its connection, as a flood does',
       ),
       common_http_protocol_options: supportedAs('downstream'),
       http_protocol_options: supportedAs('downstream'),

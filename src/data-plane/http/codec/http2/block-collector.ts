@@ -1,31 +1,38 @@
 // The header block of a message out of HEADERS and its CONTINUATIONs (RFC 9113 section 6.2, 6.10), which nothing may come
-// between. A block of one frame stays where it lies; of several, a copy is kept until the last one.
+// between. A block of one frame stays where it lies; of several, a copy is kept until the last one, unless it turns out to be
+// larger than any that is read.
 
 import { BLOCK_LIMIT_BYTES } from '../../../../wasm/http2.ts';
 import type { FloodGuard } from './flood-guard.ts';
 import { FrameFlag } from './frames.ts';
+import { LargeBlock } from './large-block.ts';
 import { Fault, type SessionFault } from './options.ts';
+import type { SessionState } from './session-state.ts';
 
 const PRIORITY_BYTES = 5;
 const NOTHING = Buffer.alloc(0);
 
 export class BlockCollector {
-  /** The block is whole: bytes[start..end), until the next frame. */
+  /** The block is whole: bytes[start..end), until the next frame; nothing of one that is `large`. */
   isWhole = false;
+  /** The block at hand, once it is larger than any that is read. */
+  large: LargeBlock | null = null;
   bytes: Buffer = NOTHING;
   start = 0;
   end = 0;
   /** Stream that it is of, and whether its message ends with it. */
   streamId = 0;
   endsStream = false;
+  readonly #session: SessionState;
   readonly #guard: FloodGuard;
   /** Of a block that goes on. */
   #parts: Buffer[] = [];
   #keptBytes = 0;
   #isOpen = false;
 
-  constructor(guard: FloodGuard) {
-    this.#guard = guard;
+  constructor(session: SessionState) {
+    this.#session = session;
+    this.#guard = session.guard;
   }
 
   /** A block has begun and not ended. */
@@ -41,6 +48,7 @@ export class BlockCollector {
   /** The block has been read: its memory is let go. */
   clear(): void {
     this.bytes = NOTHING;
+    this.large = null;
   }
 
   /** Payload of HEADERS; what is wrong with it, or null. */
@@ -79,18 +87,31 @@ export class BlockCollector {
     const fault =
       this.#guard.onContent(end - start, this.isWhole) ?? this.#guard.onContinuation() ?? this.#keep(bytes, start, end);
     if (fault !== null || !this.isWhole) return fault;
+    this.#isOpen = false;
+    if (this.large !== null) return this.large.end();
     this.bytes = Buffer.concat(this.#parts);
     this.start = 0;
     this.end = this.bytes.length;
-    this.#isOpen = false;
     this.#parts = [];
     return null;
   }
 
   #keep(bytes: Buffer, start: number, end: number): SessionFault | null {
+    if (this.large !== null) return this.large.add(bytes, start, end);
     this.#keptBytes += end - start;
-    if (this.#keptBytes > BLOCK_LIMIT_BYTES) return Fault.blockTooLarge;
+    if (this.#keptBytes > BLOCK_LIMIT_BYTES) return this.#grow(bytes, start, end);
     this.#parts.push(Buffer.from(bytes.subarray(start, end)));
     return null;
+  }
+
+  #grow(bytes: Buffer, start: number, end: number): SessionFault | null {
+    this.large = new LargeBlock(this.#session);
+    const parts = this.#parts;
+    this.#parts = [];
+    for (const part of parts) {
+      const fault = this.large.add(part, 0, part.length);
+      if (fault !== null) return fault;
+    }
+    return this.large.add(bytes, start, end);
   }
 }

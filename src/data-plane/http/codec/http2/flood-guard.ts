@@ -7,7 +7,7 @@ const FREE_WINDOW_UPDATES = 5;
 const WINDOW_UPDATES_PER_STREAM = 2;
 /** With fewer streams than this, nothing is said about how they end. */
 const RESETS_LEAST_STREAMS = 500;
-/** CONTINUATIONs of one block; a block of the largest size needs four. */
+/** CONTINUATIONs of one block; the largest that is served needs four. */
 const CONTINUATION_LIMIT = 64;
 
 export class FloodGuard {

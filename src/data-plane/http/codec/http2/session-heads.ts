@@ -2,10 +2,10 @@
 // stream that they belong to, or to a new one.
 
 import { Framing } from '../../../../wasm/http1.ts';
-import { BlockFlag, blockFault, isCompressionError, isTooLarge } from '../../../../wasm/http2.ts';
+import { BLOCK_TOO_LARGE, BlockFlag, blockFault, isCompressionError, isTooLarge } from '../../../../wasm/http2.ts';
 import { BlockCollector } from './block-collector.ts';
 import { ErrorCode } from './frames.ts';
-import { Fault } from './options.ts';
+import { Fault, type SessionFault } from './options.ts';
 import type { SessionState } from './session-state.ts';
 import { SessionStream } from './session-stream.ts';
 
@@ -17,7 +17,7 @@ export class SessionHeads {
 
   constructor(session: SessionState) {
     this.#session = session;
-    this.#block = new BlockCollector(session.guard);
+    this.#block = new BlockCollector(session);
   }
 
   /** A header block has begun and not ended. */
@@ -45,14 +45,12 @@ export class SessionHeads {
 
   /** A whole block: of a new stream, of one that has begun, or of one that is no more but still compresses. */
   #onBlock(): boolean {
-    const { streamId, endsStream: isEnd, bytes, start, end } = this.#block;
+    const { streamId, endsStream: isEnd, bytes, start, end, large } = this.#block;
     this.#block.clear();
     this.#session.owner.onBlock();
-    if (this.#session.decoder === 0) {
-      this.#session.decoder = this.#session.tools.heads.createDecoder(this.#session.options.headerTableBytes);
-      if (this.#session.decoder === 0) return this.#session.fail(Fault.noMemory);
-    }
+    if (!this.#session.hasDecoder()) return this.#session.fail(Fault.noMemory);
     const stream = this.#session.streams.get(streamId);
+    if (large !== null) return this.#onLargeBlock(stream, isEnd, streamId, large.method);
     if (stream === undefined) return this.#onNewBlock(isEnd, streamId, bytes, start, end);
     if (stream.isRemoteEnded) {
       if (!this.#skipBlock(bytes, start, end)) return false;
@@ -64,39 +62,65 @@ export class SessionHeads {
   }
 
   #onNewBlock(isEnd: boolean, streamId: number, bytes: Buffer, start: number, end: number): boolean {
-    if (!this.#session.streams.isIdle(streamId)) {
-      if (!this.#session.streams.hasEndedHere(streamId)) return this.#session.fail(Fault.streamClosed);
-      return this.#skipBlock(bytes, start, end);
-    }
-    if (!this.#session.isServer || streamId % 2 === 0) return this.#session.fail(Fault.streamId);
-    this.#session.streams.lastRemoteId = streamId;
-    // One that is not taken was never processed, and the peer knows (RFC 9113 section 6.8).
-    if (streamId > this.#session.lastTaken) {
-      this.#session.streams.endedHere(streamId);
-      return this.#skipBlock(bytes, start, end);
-    }
-    this.#session.guard.onStream();
+    const fault = this.#enter(streamId);
+    if (fault !== null) return this.#session.fail(fault);
+    if (this.#session.streams.hasEndedHere(streamId)) return this.#skipBlock(bytes, start, end);
     const options = this.#session.options;
     const flags = (isEnd ? BlockFlag.END_STREAM : 0) | (options.allowConnect ? BlockFlag.CONNECT_PROTOCOL : 0);
     const { heads, codec } = this.#session.tools;
     const result = heads.decodeRequest(this.#session.decoder, bytes, start, end, this.#session.limits, flags);
     if (isCompressionError(result)) return this.#session.fail(Fault.compression);
-    if (this.#session.streams.size >= options.maxConcurrentStreams) {
-      this.#session.owner.count('stream_refused_errors');
-      this.#session.sendReset(streamId, ErrorCode.REFUSED_STREAM);
-      return !this.#session.isEnded;
-    }
-    const stream = new SessionStream(streamId, this.#session.sender.peer.windowBytes, options.streamWindowBytes);
-    this.#session.streams.add(stream);
-    stream.hasRemoteHead = true;
-    stream.isRemoteEnded = isEnd;
-    if (isTooLarge(result)) return this.#refuseLargeHead(stream, blockFault(result));
+    const stream = this.#open(streamId, isEnd);
+    if (stream === null) return !this.#session.isEnded;
+    if (isTooLarge(result)) return this.#refuseLargeHead(stream, codec.request.methodId, blockFault(result));
     if (result < 0) return this.#session.messageFault(stream, blockFault(result));
     stream.requestMethod = codec.request.methodId;
     if (codec.request.framing === Framing.LENGTH) stream.announcedBytes = codec.request.contentLength;
     this.#session.owner.onStream(stream);
     stream.handler?.onHead(isEnd);
     return !this.#session.isEnded;
+  }
+
+  /** What a block means that is larger than any that is read. It has been decoded. @param method of a request. */
+  #onLargeBlock(stream: SessionStream | undefined, isEnd: boolean, streamId: number, method: number): boolean {
+    if (stream === undefined) {
+      const fault = this.#enter(streamId);
+      if (fault !== null) return this.#session.fail(fault);
+      if (this.#session.streams.hasEndedHere(streamId)) return true;
+      const opened = this.#open(streamId, isEnd);
+      if (opened === null) return !this.#session.isEnded;
+      return this.#refuseLargeHead(opened, method, blockFault(BLOCK_TOO_LARGE));
+    }
+    if (!stream.isRemoteEnded) return this.#blockFault(stream, BLOCK_TOO_LARGE);
+    this.#session.streamFault(stream, ErrorCode.STREAM_CLOSED, Fault.streamClosed.reason);
+    return !this.#session.isEnded;
+  }
+
+  /** A block of a stream that is not open. @returns a fault, if there may be none; it `hasEndedHere` if nobody wants it. */
+  #enter(streamId: number): SessionFault | null {
+    const { streams } = this.#session;
+    if (!streams.isIdle(streamId)) return streams.hasEndedHere(streamId) ? null : Fault.streamClosed;
+    if (!this.#session.isServer || streamId % 2 === 0) return Fault.streamId;
+    streams.lastRemoteId = streamId;
+    // One that is not taken was never processed, and the peer knows (RFC 9113 section 6.8).
+    if (streamId > this.#session.lastTaken) streams.endedHere(streamId);
+    else this.#session.guard.onStream();
+    return null;
+  }
+
+  /** The stream of a request whose block has been decoded; null when it is refused for the others that run. */
+  #open(streamId: number, isEnd: boolean): SessionStream | null {
+    const { options, sender, streams } = this.#session;
+    if (streams.size >= options.maxConcurrentStreams) {
+      this.#session.owner.count('stream_refused_errors');
+      this.#session.sendReset(streamId, ErrorCode.REFUSED_STREAM);
+      return null;
+    }
+    const stream = new SessionStream(streamId, sender.peer.windowBytes, options.streamWindowBytes);
+    streams.add(stream);
+    stream.hasRemoteHead = true;
+    stream.isRemoteEnded = isEnd;
+    return stream;
   }
 
   #onResponse(stream: SessionStream, isEnd: boolean, bytes: Buffer, start: number, end: number): boolean {
@@ -158,9 +182,9 @@ export class SessionHeads {
   }
 
   /** A request beyond the bounds gets its answer, and the connection goes on: its table is in step. */
-  #refuseLargeHead(stream: SessionStream, reason: string): boolean {
+  #refuseLargeHead(stream: SessionStream, method: number, reason: string): boolean {
     this.#session.owner.count('header_overflow');
-    stream.requestMethod = this.#session.tools.codec.request.methodId;
+    stream.requestMethod = method;
     this.#session.owner.onOversizedRequest(stream, reason);
     return !this.#session.isEnded;
   }

@@ -65,6 +65,12 @@ export class SessionState {
     return this.lastTaken < LARGEST_WINDOW;
   }
 
+  /** Whether there is a decoder, made with the first block; false when there is no memory for it. */
+  hasDecoder(): boolean {
+    if (this.decoder === 0) this.decoder = this.tools.heads.createDecoder(this.options.headerTableBytes);
+    return this.decoder !== 0;
+  }
+
   // ---- output -----------------------------------------------------------------------------------------
 
   /** There is output: its owner hears of it once. */
