@@ -364,12 +364,12 @@ describe('why a request ended as it did', () => {
 
   test('the client breaks the protocol, in the head and in the body', async (t) => {
     const upstream = await upstreamOf(t, WireUpstream.answering(OK));
-    const { client, entries } = await bench(t, { ports: [upstream], format: `%REQ(:METHOD)% ${WHY}` });
+    const { client, entries } = await bench(t, { ports: [upstream], format: `%PROTOCOL% %REQ(:METHOD)% ${WHY}` });
     await client().write('GET / HTTP/1.1\r\nbroken\r\n\r\n').response();
     await client().write('POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nxyz\r\n').response();
     const [head, body] = await entries();
-    assert.match(head!, /^- 400 DPE http1\.codec_error\{\w+\}$/);
-    assert.match(body!, /^POST 400 DPE http1\.codec_error\{\w+\}$/);
+    assert.match(head!, /^HTTP\/1\.1 - 400 DPE http1\.codec_error\{\w+\}$/);
+    assert.match(body!, /^HTTP\/1\.1 POST 400 DPE http1\.codec_error\{\w+\}$/);
   });
 
   test('a connection that was reused and lost is tried again, and counted', async (t) => {

@@ -53,14 +53,16 @@ describe('an HTTP/2 client whose head has too many fields', () => {
     const folder = mkdtempSync(path.join(tmpdir(), 'weir-large-heads-'));
     t.after(() => rmSync(folder, { recursive: true }));
     const file = path.join(folder, 'access.log');
-    const { segments } = parseFormat('%RESPONSE_CODE% %RESPONSE_FLAGS% %RESPONSE_CODE_DETAILS% %BYTES_SENT%\n');
+    const { segments } = parseFormat(
+      '%PROTOCOL% %RESPONSE_CODE% %RESPONSE_FLAGS% %RESPONSE_CODE_DETAILS% %BYTES_SENT%\n',
+    );
     const content = { kind: 'text', segments: segments! } as const;
     const destination = { kind: 'file', path: file } as const;
     const accessLogs = [{ destination, format: { content, omitEmptyValues: false }, filter: null }];
     const { proxy, port } = await http2Bench(t, { maxHeadersCount: MOST_FIELDS, accessLogs });
     await new Http2Client(t, port).fetch({ ':path': '/', ...fields() });
     await proxy.close();
-    assert.equal(readFileSync(file, 'utf8'), `431 DPE http2.too_many_headers ${TEXT.length}\n`);
+    assert.equal(readFileSync(file, 'utf8'), `HTTP/2 431 DPE http2.too_many_headers ${TEXT.length}\n`);
   });
 
   test("may go on with its content for a while, which is nobody's", async (t) => {

@@ -35,6 +35,8 @@ export function refuseRequest(
   const nowMs = context.clock.monotonicMs();
   context.stats.record(manager.statBase + downstream_rq_time, nowMs - startedMs);
   const facts = new StreamFacts(context.clock, startedMs, connection.facts, 'DownstreamEnd', manager.ingress);
+  // Of HTTP/1 nobody may have read which; it is answered by 1.1.
+  facts.protocol = connection.downstream.isHttp2 ? 'HTTP/2' : 'HTTP/1.1';
   facts.status = reply.status;
   facts.flags = flagBit(reply.flag);
   facts.details = reply.details;
