@@ -100,7 +100,7 @@ export interface TlsSettings {
   readonly files: readonly TlsFile[];
   readonly minVersion: TlsVersion;
   readonly maxVersion: TlsVersion;
-  /** For TLS 1.2 and older, as OpenSSL lists them; empty for its own choice. */
+  /** For TLS 1.2 and older, as OpenSSL lists them; empty for the usual ones. */
   readonly ciphers: string;
   /** As OpenSSL lists them; empty for its own choice. */
   readonly curves: string;

@@ -1,7 +1,18 @@
 // What secure contexts are made of: settings that the configuration has checked. For both sides of a proxy.
 
-import { getCACertificates, rootCertificates, type SecureContextOptions } from 'node:tls';
+import { DEFAULT_CIPHERS, getCACertificates, rootCertificates, type SecureContextOptions } from 'node:tls';
 import type { TlsCertificateSettings, TlsSettings, TlsValidationSettings } from '../snapshot/index.ts';
+
+/**
+ * Of TLS 1.2, Node puts those of RSA first, and a server with certificates of both kinds would sign by the key that costs it
+ * some ten times as much. These are Node's, those of ECDSA first, as OpenSSL itself and the other proxies have them.
+ */
+const CIPHERS = ecdsaFirst(DEFAULT_CIPHERS.split(':')).join(':');
+
+function ecdsaFirst(names: readonly string[]): string[] {
+  const rank = (name: string): number => (name.startsWith('TLS_') ? 0 : name.startsWith('ECDHE-ECDSA-') ? 1 : 2);
+  return names.toSorted((left, right) => rank(left) - rank(right));
+}
 
 /**
  * What settings mean for OpenSSL, but for what only one side has.
@@ -17,7 +28,7 @@ export function secureContextOptions(
   return {
     minVersion,
     maxVersion,
-    ...(ciphers === '' ? {} : { ciphers }),
+    ciphers: ciphers === '' ? CIPHERS : ciphers,
     ...(curves === '' ? {} : { ecdhCurve: curves }),
     ...(signatureAlgorithms === '' ? {} : { sigalgs: signatureAlgorithms }),
     cert: pem.map(({ chain }) => chain),

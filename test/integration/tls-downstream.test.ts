@@ -179,6 +179,7 @@ describe('a listener with a certificate', () => {
     const old = { maxVersion: 'TLSv1.2' } as const;
     assert.equal(await subjectOf({ ...old, ciphers: 'ECDHE-RSA-AES128-GCM-SHA256' }), 'CN=rsa');
     assert.equal(await subjectOf({ ...old, ciphers: 'ECDHE-ECDSA-AES128-GCM-SHA256' }), 'CN=ec');
+    assert.equal(await subjectOf(old), 'CN=ec');
     assert.equal(await subjectOf({ servername: 'x.b.example' }), 'CN=other');
   });
 
