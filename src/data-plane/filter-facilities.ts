@@ -27,7 +27,7 @@ export abstract class FilterFacilities {
 
   counter(name: string): FilterCounter {
     const { stats } = this.context;
-    const index = stats.base(this.#cellOf(name));
+    const index = stats.base(this.cellOf(name));
     return {
       add(n) {
         stats.values[index]! += n;
@@ -37,7 +37,7 @@ export abstract class FilterFacilities {
 
   gauge(name: string): FilterGauge {
     const { stats } = this.context;
-    const cell = this.#cellOf(name);
+    const cell = this.cellOf(name);
     const { add } = this.counter(name);
     return {
       add,
@@ -52,7 +52,7 @@ export abstract class FilterFacilities {
 
   time(name: string): FilterTimes {
     const { stats } = this.context;
-    const index = stats.base(this.#cellOf(name));
+    const index = stats.base(this.cellOf(name));
     return { record: (ms) => stats.record(index, ms) };
   }
 
@@ -81,7 +81,8 @@ export abstract class FilterFacilities {
   /** With its final dot. */
   protected abstract get statScope(): string;
 
-  #cellOf(name: string): number {
+  /** Also that of a count over all workers. */
+  protected cellOf(name: string): number {
     const cell = this.#cells[name];
     if (cell === undefined) throw unknownCounter(name);
     return cell;

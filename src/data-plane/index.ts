@@ -22,6 +22,7 @@ export type {
   HttpFilter,
   HttpFilterKind,
   HttpFilterRegistry,
+  SharedCount,
 } from './http/filter.ts';
 export type { CallAnswer, CallFailure, CallReceiver, CallRequest } from './http/filter-call.ts';
 export { isGrpc } from './http/grpc-request.ts';

@@ -10,6 +10,7 @@ import type {
   TracerManifests,
 } from '../config/index.ts';
 import { HTTP_GRPC_LOG, TCP_GRPC_LOG } from './access_loggers/grpc/config.ts';
+import { ADAPTIVE_CONCURRENCY } from './filters.http/adaptive_concurrency/config.ts';
 import { BANDWIDTH_LIMIT } from './filters.http/bandwidth_limit/config.ts';
 import { BASIC_AUTH_MANIFEST } from './filters.http/basic_auth/config.ts';
 import { BUFFER_MANIFEST } from './filters.http/buffer/config.ts';
@@ -56,6 +57,7 @@ import { ZIPKIN } from './tracers/zipkin/config.ts';
 const MODULE = 'proxy.extensions.filters.http.module.v3.Module';
 
 const HTTP_FILTERS: HttpFilterManifests = {
+  'proxy.extensions.filters.http.adaptive_concurrency.v3.AdaptiveConcurrency': ADAPTIVE_CONCURRENCY,
   'proxy.extensions.filters.http.bandwidth_limit.v3.BandwidthLimit': BANDWIDTH_LIMIT,
   'proxy.extensions.filters.http.basic_auth.v3.BasicAuth': BASIC_AUTH_MANIFEST,
   'proxy.extensions.filters.http.buffer.v3.Buffer': BUFFER_MANIFEST,

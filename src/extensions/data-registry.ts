@@ -8,6 +8,7 @@ import type {
   TracerRegistry,
 } from '../data-plane/index.ts';
 import { HTTP_GRPC_LOGGER, TCP_GRPC_LOGGER } from './access_loggers/grpc/logger.ts';
+import { ADAPTIVE_CONCURRENCY_FILTER } from './filters.http/adaptive_concurrency/filter.ts';
 import { BANDWIDTH_LIMIT_FILTER } from './filters.http/bandwidth_limit/filter.ts';
 import { BASIC_AUTH_FILTER } from './filters.http/basic_auth/filter.ts';
 import { BUFFER_FILTER } from './filters.http/buffer/filter.ts';
@@ -45,6 +46,7 @@ import { OPEN_TELEMETRY_TRACER } from './tracers/opentelemetry/tracer.ts';
 import { ZIPKIN_TRACER } from './tracers/zipkin/tracer.ts';
 
 export const HTTP_FILTERS: HttpFilterRegistry = {
+  'filters.http.adaptive_concurrency': ADAPTIVE_CONCURRENCY_FILTER,
   'filters.http.bandwidth_limit': BANDWIDTH_LIMIT_FILTER,
   'filters.http.basic_auth': BASIC_AUTH_FILTER,
   'filters.http.buffer': BUFFER_FILTER,

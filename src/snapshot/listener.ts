@@ -151,6 +151,8 @@ export interface HttpFilterSettings extends WholeStats {
   readonly isDisabled?: boolean;
   /** Counters that it writes, by the part of their names behind `http.<stat prefix>.`; none when absent. */
   readonly counters?: readonly string[];
+  /** Counts that all workers see at once, by names that no other filter of the chain has; none when absent. */
+  readonly sharedCounts?: readonly string[];
   /** Gauges, as counters. */
   readonly gauges?: readonly string[];
   /** Under which POST /tap has it record; absent where it cannot. */

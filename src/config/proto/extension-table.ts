@@ -112,6 +112,7 @@ const HTTP_FILTERS: Rows = [
     row(`${HTTP}.header_mutation.v3.HeaderMutation`, 'filters.http.header_mutation'),
   ),
   row(`${HTTP}.header_to_metadata.v3.Config`, 'filters.http.header_to_metadata'),
+  row(`${HTTP}.adaptive_concurrency.v3.AdaptiveConcurrency`, 'filters.http.adaptive_concurrency'),
   row(`${HTTP}.bandwidth_limit.v3.BandwidthLimit`, 'filters.http.bandwidth_limit'),
   row(`${HTTP}.set_metadata.v3.Config`, 'filters.http.set_metadata'),
   perRoute(

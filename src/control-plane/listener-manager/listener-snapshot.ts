@@ -228,7 +228,8 @@ function makeFilterCounters(
     makeStat(name, holdings, (of, last) => of.gauge(last).cell),
   ]);
   const times = [...new Set(wholeTimes)].map((name) => [name, makeStat(name, holdings, (of, last) => of.time(last))]);
-  return Object.fromEntries([...counters, ...gauges, ...others, ...otherGauges, ...times]);
+  const shared = filters.flatMap((own) => own.sharedCounts ?? []).map((name) => [name, holdings.countRecord()]);
+  return Object.fromEntries([...counters, ...gauges, ...others, ...otherGauges, ...times, ...shared]);
 }
 
 /** Of virtual clusters, and of routes that want stats of their own. */

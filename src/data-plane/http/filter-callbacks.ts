@@ -142,6 +142,14 @@ export class StreamFilterCallbacks implements FilterCallbacks {
     this.#stream.replyForm = form;
   }
 
+  get isComplete(): boolean {
+    return this.#stream.isResponseComplete;
+  }
+
+  get isHealthCheck(): boolean {
+    return this.#stream.isHealthCheck;
+  }
+
   get protocol(): string {
     return this.#stream.protocol;
   }

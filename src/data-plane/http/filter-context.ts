@@ -12,7 +12,7 @@ import { RouteRequest } from '../route/route-request.ts';
 import { UpstreamCalls } from '../router/upstream-call.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
 import type { WorkerContext } from '../worker-context.ts';
-import type { FilterCallbacks, FilterContext, HeadTest, HostCounts, ServerHealth } from './filter.ts';
+import type { FilterCallbacks, FilterContext, HeadTest, HostCounts, ServerHealth, SharedCount } from './filter.ts';
 import type { CallReceiver, CallRequest } from './filter-call.ts';
 import type { ProxyHeaders } from './proxy-headers.ts';
 import type { Taps } from './taps.ts';
@@ -103,6 +103,15 @@ export class ChainContext extends FilterFacilities implements FilterContext {
         onCallFailure: (failure) => tell(() => receiver.onCallFailure(failure)),
       });
     });
+  }
+
+  sharedCount(name: string): SharedCount {
+    const record = this.cellOf(name);
+    const { records } = this.context;
+    return {
+      tryAdd: (limit) => records.tryAcquireCount(record, limit),
+      remove: () => records.addCount(record, -1),
+    };
   }
 
   countHosts(name: string): HostCounts | undefined {

@@ -152,6 +152,10 @@ export interface FilterCallbacks {
   readonly connection: DownstreamFacts;
   /** The request is one of gRPC from here on, whatever its client takes it for. @param form of replies to that client. */
   becomeGrpc(form: ReplyForm): void;
+  /** All of the response has been given to the client. */
+  readonly isComplete: boolean;
+  /** It only asks whether the proxy is well. */
+  readonly isHealthCheck: boolean;
   /** Of the client, as logs name it: `HTTP/1.1`. */
   readonly protocol: string;
   /** It is one of gRPC, or has become one before this filter. */
@@ -228,6 +232,14 @@ export interface FilterGauge extends FilterCounter {
   set(value: number): void;
 }
 
+/** A count over all workers. */
+export interface SharedCount {
+  /** Adds one unless that would make more than `limit`. @returns whether it has. */
+  tryAdd(limit: number): boolean;
+  /** Takes one away. */
+  remove(): void;
+}
+
 export type HeadTest = (head: RequestHead) => boolean;
 
 /** What filters are made with, once per snapshot. */
@@ -243,6 +255,8 @@ export interface FilterContext {
   gauge(name: string): FilterGauge;
   /** The same of histograms. */
   time(name: string): FilterTimes;
+  /** One of those that the filter's settings name, over all workers. @throws WeirError WEIR_UNKNOWN_COUNTER for any other. */
+  sharedCount(name: string): SharedCount;
   /** One that is named at run time; whoever asks bounds how many there may be, and keeps it. */
   namedCounter(name: string): FilterCounter;
   /** The same of a histogram of milliseconds. */

@@ -51,6 +51,8 @@ export interface FilteredStream {
   /** Chooses the route by the head that lies in the codec. */
   findRoute(): void;
   noteHeldHead(head: string): void;
+  readonly isResponseComplete: boolean;
+  readonly isHealthCheck: boolean;
   markHealthCheck(): void;
   addFlag(flag: ResponseFlagName): void;
   addMetadata(namespace: string, values: JsonObject): void;

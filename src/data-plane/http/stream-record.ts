@@ -84,7 +84,7 @@ export abstract class StreamRecord implements RoutedStream {
   protected editedHead: EditableHead | null = null;
   /** Of the attempt at hand, for facts that are asked for later. */
   #upstreamEnds: ConnectionEnds | null = null;
-  #isHealthCheck = false;
+  isHealthCheck = false;
   /** Null where there are none. */
   #periodicEntries: PeriodicEntries | null = null;
   /** What filters have said of it; undefined for nothing. */
@@ -126,7 +126,7 @@ export abstract class StreamRecord implements RoutedStream {
     facts.status = this.status;
     facts.flags = this.flags;
     facts.details = this.details;
-    facts.isHealthCheck = this.#isHealthCheck;
+    facts.isHealthCheck = this.isHealthCheck;
     facts.liveResponse = this.editedHead;
     facts.dynamicMetadata = this.#metadata;
     if (this.trace !== null) facts.tracePlace = this.trace.place;
@@ -167,7 +167,7 @@ export abstract class StreamRecord implements RoutedStream {
   }
 
   markHealthCheck(): void {
-    this.#isHealthCheck = true;
+    this.isHealthCheck = true;
   }
 
   addFlag(flag: ResponseFlagName): void {

@@ -287,7 +287,7 @@ export abstract class StreamResponse extends StreamRecord {
     return this.#tunnel !== NO_TUNNEL;
   }
 
-  protected get isResponseComplete(): boolean {
+  get isResponseComplete(): boolean {
     return this.#response === COMPLETE;
   }
 

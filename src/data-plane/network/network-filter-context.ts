@@ -2,8 +2,9 @@
 
 import type { NetworkFilterSnapshot } from '../../snapshot/index.ts';
 import { FilterFacilities, unknownCounter } from '../filter-facilities.ts';
+import type { SharedCount } from '../http/filter.ts';
 import type { WorkerContext } from '../worker-context.ts';
-import type { NetworkFilterContext, SharedCount } from './network-filter.ts';
+import type { NetworkFilterContext } from './network-filter.ts';
 
 export class ChainFilterContext extends FilterFacilities implements NetworkFilterContext {
   readonly #snapshot: NetworkFilterSnapshot;

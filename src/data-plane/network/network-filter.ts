@@ -11,7 +11,7 @@ import type { JsonObject } from '../../base/json.ts';
 import type { RuntimeSetting, RuntimeValues } from '../../base/runtime.ts';
 import type { Fraction, Metadata } from '../../snapshot/index.ts';
 import type { DownstreamFacts } from '../format/facts.ts';
-import type { FilterCounter, FilterGauge, FilterTimes } from '../http/filter.ts';
+import type { FilterCounter, FilterGauge, FilterTimes, SharedCount } from '../http/filter.ts';
 import type { CallReceiver, CallRequest } from '../http/filter-call.ts';
 import type { ResponseFlagName } from '../response-flags.ts';
 
@@ -150,14 +150,6 @@ export interface TerminalFilterContext extends NetworkFilterContext {
   readonly upstreams: FilterUpstreams;
   /** Has somebody told when the chain goes, behind its last connection. */
   onClose(callback: () => void): void;
-}
-
-/** A count over all workers. */
-export interface SharedCount {
-  /** Adds one unless that would make more than `limit`. @returns whether it has. */
-  tryAdd(limit: number): boolean;
-  /** Takes one away. */
-  remove(): void;
 }
 
 /** A filter as its settings have made it, for all connections of one chain in one worker. */

@@ -49,6 +49,7 @@ export type AnyConfig =
   | Typed<'extensions.filters.http.csrf.v3.CsrfPolicy', CsrfPolicy>
   | Typed<'extensions.filters.http.header_mutation.v3.HeaderMutation', HeaderMutationHeaderMutation>
   | Typed<'extensions.filters.http.header_to_metadata.v3.Config', HeaderToMetadataConfig>
+  | Typed<'extensions.filters.http.adaptive_concurrency.v3.AdaptiveConcurrency', AdaptiveConcurrency>
   | Typed<'extensions.filters.http.bandwidth_limit.v3.BandwidthLimit', BandwidthLimit>
   | Typed<'extensions.filters.http.set_metadata.v3.Config', SetMetadataConfig>
   | Typed<'extensions.filters.http.grpc_json_transcoder.v3.GrpcJsonTranscoder', GrpcJsonTranscoder>
@@ -127,6 +128,7 @@ export type FiltersHttpConfig =
   | Typed<'extensions.filters.http.csrf.v3.CsrfPolicy', CsrfPolicy>
   | Typed<'extensions.filters.http.header_mutation.v3.HeaderMutation', HeaderMutationHeaderMutation>
   | Typed<'extensions.filters.http.header_to_metadata.v3.Config', HeaderToMetadataConfig>
+  | Typed<'extensions.filters.http.adaptive_concurrency.v3.AdaptiveConcurrency', AdaptiveConcurrency>
   | Typed<'extensions.filters.http.bandwidth_limit.v3.BandwidthLimit', BandwidthLimit>
   | Typed<'extensions.filters.http.set_metadata.v3.Config', SetMetadataConfig>
   | Typed<'extensions.filters.http.grpc_json_transcoder.v3.GrpcJsonTranscoder', GrpcJsonTranscoder>
@@ -157,6 +159,7 @@ export type FiltersHttpPerRouteConfig =
   | Typed<'extensions.filters.http.csrf.v3.CsrfPolicy', CsrfPolicy>
   | Typed<'extensions.filters.http.header_mutation.v3.HeaderMutationPerRoute', HeaderMutationPerRoute>
   | Typed<'extensions.filters.http.header_to_metadata.v3.Config', HeaderToMetadataConfig>
+  | Typed<'extensions.filters.http.adaptive_concurrency.v3.AdaptiveConcurrency', AdaptiveConcurrency>
   | Typed<'extensions.filters.http.bandwidth_limit.v3.BandwidthLimit', BandwidthLimit>
   | Typed<'extensions.filters.http.set_metadata.v3.Config', SetMetadataConfig>
   | Typed<'extensions.filters.http.grpc_json_transcoder.v3.GrpcJsonTranscoder', GrpcJsonTranscoder>
@@ -288,6 +291,15 @@ export interface AccessLogFilter {
   readonly metadataFilter?: MetadataFilter | undefined;
   readonly log_type_filter?: LogTypeFilter | undefined;
   readonly logTypeFilter?: LogTypeFilter | undefined;
+}
+
+/** proxy.extensions.filters.http.adaptive_concurrency.v3.AdaptiveConcurrency */
+export interface AdaptiveConcurrency {
+  readonly gradient_controller_config?: GradientControllerConfig | undefined;
+  readonly gradientControllerConfig?: GradientControllerConfig | undefined;
+  readonly enabled?: RuntimeFeatureFlag | undefined;
+  readonly concurrency_limit_exceeded_status?: HttpStatus | undefined;
+  readonly concurrencyLimitExceededStatus?: HttpStatus | undefined;
 }
 
 /** proxy.config.listener.v3.AdditionalAddress */
@@ -2229,6 +2241,39 @@ export interface FractionalPercent {
 export interface GenericSecret {
   readonly secret?: DataSource | undefined;
   readonly secrets?: { readonly [key: string]: DataSource } | undefined;
+}
+
+/** proxy.extensions.filters.http.adaptive_concurrency.v3.GradientControllerConfig */
+export interface GradientControllerConfig {
+  readonly sample_aggregate_percentile?: Percent | undefined;
+  readonly sampleAggregatePercentile?: Percent | undefined;
+  readonly concurrency_limit_params?: GradientControllerConfig_ConcurrencyLimitCalculationParams | undefined;
+  readonly concurrencyLimitParams?: GradientControllerConfig_ConcurrencyLimitCalculationParams | undefined;
+  readonly min_rtt_calc_params?: GradientControllerConfig_MinimumRTTCalculationParams | undefined;
+  readonly minRttCalcParams?: GradientControllerConfig_MinimumRTTCalculationParams | undefined;
+}
+
+/** proxy.extensions.filters.http.adaptive_concurrency.v3.GradientControllerConfig.ConcurrencyLimitCalculationParams */
+export interface GradientControllerConfig_ConcurrencyLimitCalculationParams {
+  readonly max_concurrency_limit?: number | undefined;
+  readonly maxConcurrencyLimit?: number | undefined;
+  readonly concurrency_update_interval?: Duration | undefined;
+  readonly concurrencyUpdateInterval?: Duration | undefined;
+  readonly min_concurrency_limit?: number | undefined;
+  readonly minConcurrencyLimit?: number | undefined;
+}
+
+/** proxy.extensions.filters.http.adaptive_concurrency.v3.GradientControllerConfig.MinimumRTTCalculationParams */
+export interface GradientControllerConfig_MinimumRTTCalculationParams {
+  readonly interval?: Duration | undefined;
+  readonly request_count?: number | undefined;
+  readonly requestCount?: number | undefined;
+  readonly jitter?: Percent | undefined;
+  readonly min_concurrency?: number | undefined;
+  readonly minConcurrency?: number | undefined;
+  readonly buffer?: Percent | undefined;
+  readonly fixed_value?: Duration | undefined;
+  readonly fixedValue?: Duration | undefined;
 }
 
 /** proxy.extensions.stat_sinks.graphite_statsd.v3.GraphiteStatsdSink */

@@ -9,6 +9,10 @@ import { protoSchema } from '../../../src/config/proto/root.ts';
 import { coverageFrom, supportWith } from '../../../src/config/support/index.ts';
 import { EXTENSIONS } from '../../../src/extensions/control-registry.ts';
 import type {
+  AdaptiveConcurrencySettings,
+  GradientSettings,
+} from '../../../src/extensions/filters.http/adaptive_concurrency/settings.ts';
+import type {
   JwtAuthnSettings,
   ProviderSettings,
   RemoteKeys,
@@ -55,6 +59,9 @@ interface DurationRow {
 const CONNECTION_LIMIT = 'type.googleapis.com/envoy.extensions.filters.network.connection_limit.v3.ConnectionLimit';
 const EXT_AUTHZ = 'type.googleapis.com/envoy.extensions.filters.http.ext_authz.v3.ExtAuthz';
 const LOCAL_RATE_LIMIT = 'type.googleapis.com/envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit';
+const ADAPTIVE_CONCURRENCY =
+  'type.googleapis.com/envoy.extensions.filters.http.adaptive_concurrency.v3.AdaptiveConcurrency';
+const GRADIENT = 'proxy.extensions.filters.http.adaptive_concurrency.v3.GradientControllerConfig';
 const BANDWIDTH_LIMIT = 'type.googleapis.com/envoy.extensions.filters.http.bandwidth_limit.v3.BandwidthLimit';
 const UDP_PROXY = 'type.googleapis.com/envoy.extensions.filters.udp.udp_proxy.v3.UdpProxyConfig';
 const JWT_AUTHN = 'type.googleapis.com/envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication';
@@ -197,6 +204,22 @@ function keepalive(fields: JsonObject): JsonObject {
 }
 
 /** Of a provider of tokens. */
+function gradientRow(
+  fields: (value: string) => { limit?: JsonObject; latency?: JsonObject },
+  setting: (gradient: GradientSettings) => unknown,
+): DurationRow {
+  return {
+    bootstrap: (value) => {
+      const { limit = { concurrency_update_interval: '1s' }, latency = { interval: '1s' } } = fields(value);
+      const gradient_controller_config = { concurrency_limit_params: limit, min_rtt_calc_params: latency };
+      const typed_config = { '@type': ADAPTIVE_CONCURRENCY, gradient_controller_config };
+      return httpManager({ http_filters: [{ name: 'concurrency', typed_config }, ROUTER] });
+    },
+    settingMs: (bootstrap) =>
+      setting((manager(bootstrap).httpFilters[0]!.settings as AdaptiveConcurrencySettings).gradient),
+  };
+}
+
 function tokens(fields: (value: string) => JsonObject, setting: (provider: ProviderSettings) => unknown): DurationRow {
   const bootstrap = (value: string): JsonObject => {
     const typed_config = { '@type': JWT_AUTHN, providers: { a: fields(value) } };
@@ -619,6 +642,18 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
       return service.timeoutMs;
     },
   },
+  [`${GRADIENT}.ConcurrencyLimitCalculationParams.concurrency_update_interval`]: gradientRow(
+    (value) => ({ limit: { concurrency_update_interval: value } }),
+    ({ updateIntervalMs }) => updateIntervalMs,
+  ),
+  [`${GRADIENT}.MinimumRTTCalculationParams.interval`]: gradientRow(
+    (value) => ({ latency: { interval: value } }),
+    ({ measureIntervalMs }) => measureIntervalMs,
+  ),
+  [`${GRADIENT}.MinimumRTTCalculationParams.fixed_value`]: gradientRow(
+    (value) => ({ latency: { fixed_value: value } }),
+    ({ fixedLatencyMs }) => fixedLatencyMs,
+  ),
   'proxy.extensions.filters.http.bandwidth_limit.v3.BandwidthLimit.fill_interval': {
     bootstrap: (value) => {
       const fields = { stat_prefix: 'limit', limit_kbps: 1, fill_interval: value };

@@ -4141,6 +4141,38 @@ export interface FaultRateLimit_FixedLimit {
 /** proxy.extensions.filters.common.fault.v3.FaultRateLimit.HeaderLimit */
 export interface FaultRateLimit_HeaderLimit {}
 
+/** proxy.extensions.filters.http.adaptive_concurrency.v3.GradientControllerConfig */
+export interface GradientControllerConfig {
+  sample_aggregate_percentile: Percent | null;
+  concurrency_limit_params: GradientControllerConfig_ConcurrencyLimitCalculationParams | null;
+  min_rtt_calc_params: GradientControllerConfig_MinimumRTTCalculationParams | null;
+}
+
+/** proxy.extensions.filters.http.adaptive_concurrency.v3.GradientControllerConfig.ConcurrencyLimitCalculationParams */
+export interface GradientControllerConfig_ConcurrencyLimitCalculationParams {
+  max_concurrency_limit: UInt32Value | null;
+  concurrency_update_interval: Duration | null;
+  min_concurrency_limit: UInt32Value | null;
+}
+
+/** proxy.extensions.filters.http.adaptive_concurrency.v3.GradientControllerConfig.MinimumRTTCalculationParams */
+export interface GradientControllerConfig_MinimumRTTCalculationParams {
+  interval: Duration | null;
+  request_count: UInt32Value | null;
+  jitter: Percent | null;
+  min_concurrency: UInt32Value | null;
+  buffer: Percent | null;
+  fixed_value: Duration | null;
+}
+
+/** proxy.extensions.filters.http.adaptive_concurrency.v3.AdaptiveConcurrency */
+export interface AdaptiveConcurrency {
+  gradient_controller_config: GradientControllerConfig | null;
+  enabled: RuntimeFeatureFlag | null;
+  concurrency_limit_exceeded_status: HttpStatus | null;
+  readonly concurrency_controller_config?: 'gradient_controller_config';
+}
+
 /** proxy.extensions.filters.http.bandwidth_limit.v3.BandwidthLimit */
 export interface BandwidthLimit {
   stat_prefix: string;
@@ -6663,6 +6695,10 @@ export interface MessageTypes {
   'proxy.extensions.filters.common.fault.v3.FaultRateLimit': FaultRateLimit;
   'proxy.extensions.filters.common.fault.v3.FaultRateLimit.FixedLimit': FaultRateLimit_FixedLimit;
   'proxy.extensions.filters.common.fault.v3.FaultRateLimit.HeaderLimit': FaultRateLimit_HeaderLimit;
+  'proxy.extensions.filters.http.adaptive_concurrency.v3.GradientControllerConfig': GradientControllerConfig;
+  'proxy.extensions.filters.http.adaptive_concurrency.v3.GradientControllerConfig.ConcurrencyLimitCalculationParams': GradientControllerConfig_ConcurrencyLimitCalculationParams;
+  'proxy.extensions.filters.http.adaptive_concurrency.v3.GradientControllerConfig.MinimumRTTCalculationParams': GradientControllerConfig_MinimumRTTCalculationParams;
+  'proxy.extensions.filters.http.adaptive_concurrency.v3.AdaptiveConcurrency': AdaptiveConcurrency;
   'proxy.extensions.filters.http.bandwidth_limit.v3.BandwidthLimit': BandwidthLimit;
   'proxy.extensions.filters.http.bandwidth_limit.v3.BandwidthLimit.NamedBucketConfiguration': BandwidthLimit_NamedBucketConfiguration;
   'proxy.extensions.filters.http.bandwidth_limit.v3.BandwidthLimit.NamedBucketSelector': BandwidthLimit_NamedBucketSelector;
