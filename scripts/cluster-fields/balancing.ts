@@ -190,6 +190,10 @@ effect there; [why not here](decisions/0026-hosts-on-demand-are-made-by-main.md)
         'The header, with `use_http_header` only; of several of the name the first counts. `:authority` is one, too.',
         '`x-proxy-original-dst-host`, understood as `x-envoy-original-dst-host`, too',
       ],
+      metadata_key: [
+        'Where in dynamic metadata an address stands that goes before the header: of the request, else of its connection. What is no address counts in `original_dst_host_invalid`, and the next source counts.',
+        'metadata say nothing',
+      ],
       upstream_port_override: ['The port of all hosts, whatever is asked for.', 'the port asked for'],
     },
   },
@@ -245,6 +249,7 @@ effect there; [why not here](decisions/0026-hosts-on-demand-are-made-by-main.md)
       cookie: ['Hash by a cookie, also one that clients are given.', 'none'],
       connection_properties: ["Hash by the client's address.", 'none'],
       query_parameter: ['Hash by a parameter of the query.', 'none'],
+      filter_state: ['Hash by what a network filter has put into the filter state of the connection.', 'none'],
       terminal: ['Where this policy or one before it has given a hash, those behind it are not asked.', '`false`'],
     },
   },
@@ -277,6 +282,10 @@ effect there; [why not here](decisions/0026-hosts-on-demand-are-made-by-main.md)
   'proxy.config.route.v3.RouteAction.HashPolicy.ConnectionProperties': {
     test: HASHING,
     fields: { source_ip: ["The client's address without its port.", '`false`'] },
+  },
+  'proxy.config.route.v3.RouteAction.HashPolicy.FilterState': {
+    test: HASH_POLICY,
+    fields: { key: ['Its name in the filter state.', 'required'] },
   },
   'proxy.config.route.v3.RouteAction.HashPolicy.QueryParameter': {
     test: HASH_POLICY,

@@ -209,6 +209,8 @@ export interface OriginalDstSettings {
   readonly header: string | null;
   /** Takes the place of the port that was meant; 0 for none. */
   readonly port: number;
+  /** Where in dynamic metadata an address stands that goes before both; absent for nowhere. */
+  readonly metadata?: { readonly namespace: string; readonly path: readonly string[] };
 }
 
 export interface LeastRequestSettings {

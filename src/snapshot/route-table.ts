@@ -162,7 +162,9 @@ export type HashInput =
   /** The client's address without its port. */
   | { readonly kind: 'source-ip' }
   /** First value of a query parameter, as it stands in the target. */
-  | { readonly kind: 'query-parameter'; readonly name: string };
+  | { readonly kind: 'query-parameter'; readonly name: string }
+  /** What a network filter has put into the filter state of the connection. */
+  | { readonly kind: 'filter-state'; readonly key: string };
 
 export interface HashCookie {
   readonly name: string;

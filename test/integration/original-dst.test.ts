@@ -37,6 +37,8 @@ interface Options {
   readonly route?: JsonObject;
   readonly routes?: readonly Json[];
   readonly filter?: Json;
+  /** Before the router. */
+  readonly httpFilters?: readonly Json[];
   readonly listener?: JsonObject;
   readonly runtime?: JsonObject;
   readonly args?: readonly string[];
@@ -55,7 +57,11 @@ async function start(options: Options = {}): Promise<{ weir: WeirProcess; port: 
       },
     },
   ];
-  const http = httpFilter({ route_config: { virtual_hosts }, http_filters: [ROUTER], access_log });
+  const http = httpFilter({
+    route_config: { virtual_hosts },
+    http_filters: [...(options.httpFilters ?? []), ROUTER],
+    access_log,
+  });
   const any = { name: 'any', type: 'ORIGINAL_DST', lb_policy: 'CLUSTER_PROVIDED', ...(options.cluster ?? LONG) };
   const weir = await startWeir({
     configYaml: JSON.stringify({
@@ -90,6 +96,35 @@ async function membersOf(weir: WeirProcess): Promise<string[]> {
   const lines = (await weir.admin('/clusters')).split('\n');
   return lines.flatMap((line) => /^any::(.+)::hostname::/.exec(line)?.[1] ?? []).toSorted();
 }
+
+describe('ORIGINAL_DST by metadata', () => {
+  it('sends a request where a filter has said, before its header', async () => {
+    await using said = await startEchoUpstream('said');
+    await using named = await startEchoUpstream('named');
+    const metadata_key = { key: 'where', path: [{ key: 'to' }] };
+    const rule = { header: 'x-to', on_header_present: { metadata_namespace: 'where', key: 'to' } };
+    const { weir, port } = await start({
+      cluster: { ...LONG, original_dst_lb_config: { ...BY_HEADER, metadata_key } },
+      httpFilters: [
+        {
+          name: 'envoy.filters.http.header_to_metadata',
+          typed_config: {
+            '@type': 'type.googleapis.com/envoy.extensions.filters.http.header_to_metadata.v3.Config',
+            request_rules: [rule],
+          },
+        },
+      ],
+    });
+    await using _ = weir;
+    const asking = async (to: string): Promise<string> => {
+      const request = get(`127.0.0.1:${named.port}`).replace('host: x', `host: x\r\nx-to: ${to}`);
+      return JSON.parse((await ask(port, request)).body).upstream;
+    };
+    assert.equal(await asking(`127.0.0.1:${said.port}`), 'said');
+    assert.equal(await asking('nowhere'), 'named');
+    await weir.untilStat('cluster.any.original_dst_host_invalid', 1);
+  });
+});
 
 describe('ORIGINAL_DST by header', () => {
   it('sends each request where its header says, over two workers that know the same hosts', async () => {

@@ -3,7 +3,9 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { SubsetSettings } from '../../src/snapshot/index.ts';
+import { clusterNamed, httpFilter, listenerWith, ROUTER, socketAddress } from '../support/bootstrap.ts';
 import { DataPlaneFixture, forwardTo, loopback, routeFor } from '../support/data-plane.ts';
+import { startWeir } from '../support/weir-process.ts';
 import { WireClient, WireUpstream } from '../support/wire.ts';
 
 const SUBSETS: SubsetSettings = {
@@ -120,4 +122,68 @@ test('connections of the TCP proxy go to hosts that say what it asks', async (t)
     assert.equal(await hostsOf('test'), '');
     for (const host of (await hostsOf('prod')).split(',')) assert.equal(stages[Number(host)], 'prod');
   }
+});
+
+test('what a filter has said of a request asks more of its hosts than the route, in the real program', async (t) => {
+  const upstreams: WireUpstream[] = [];
+  for (const name of ['prod-1', 'prod-2', 'dev-1']) {
+    upstreams.push(await WireUpstream.answering(`HTTP/1.1 200 OK\r\ncontent-length: ${name.length}\r\n\r\n${name}`));
+  }
+  t.after(async () => {
+    for (const upstream of upstreams) await upstream.close();
+  });
+  const tags = [
+    { stage: 'prod', version: '1' },
+    { stage: 'prod', version: '2' },
+    { stage: 'dev', version: '1' },
+  ];
+  const lb_endpoints = upstreams.map(({ port }, index) => ({
+    endpoint: { address: socketAddress('127.0.0.1', port) },
+    metadata: { filter_metadata: { 'envoy.lb': tags[index]! } },
+  }));
+  const rule = (header: string, key: string) => ({
+    header,
+    on_header_present: { metadata_namespace: 'envoy.lb', key },
+  });
+  const filter = {
+    name: 'envoy.filters.http.header_to_metadata',
+    typed_config: {
+      '@type': 'type.googleapis.com/envoy.extensions.filters.http.header_to_metadata.v3.Config',
+      request_rules: [rule('x-version', 'version'), rule('x-stage', 'stage')],
+    },
+  };
+  const metadata_match = { filter_metadata: { 'envoy.lb': { stage: 'prod' } } };
+  const routes = [
+    { match: { prefix: '/asking' }, route: { cluster: 'web', metadata_match } },
+    { match: { prefix: '/' }, route: { cluster: 'web' } },
+  ];
+  const manager = httpFilter({
+    route_config: { virtual_hosts: [{ name: 'all', domains: ['*'], routes }] },
+    http_filters: [filter, ROUTER],
+  });
+  const lb_subset_config = { fallback_policy: 'NO_FALLBACK', subset_selectors: [{ keys: ['stage', 'version'] }] };
+  const cluster = { load_assignment: { cluster_name: 'web', endpoints: [{ lb_endpoints }] }, lb_subset_config };
+  const weir = await startWeir({
+    configYaml: JSON.stringify({
+      admin: { address: socketAddress('127.0.0.1', 0) },
+      static_resources: {
+        listeners: [listenerWith([manager], { address: socketAddress('127.0.0.1', 0) })],
+        clusters: [clusterNamed('web', cluster)],
+      },
+    }),
+  });
+  t.after(() => weir.stop());
+  const client = new WireClient((await weir.listeners()).get('main')!.port);
+  t.after(() => client.close());
+  const answerTo = async (path: string, ...lines: readonly string[]): Promise<string> => {
+    client.write(`${[`GET ${path} HTTP/1.1`, 'host: h', ...lines].join('\r\n')}\r\n\r\n`);
+    const { status, body } = await client.response();
+    return status === 200 ? body : String(status);
+  };
+  assert.equal(await answerTo('/asking', 'x-version: 2'), 'prod-2');
+  assert.equal(await answerTo('/asking', 'x-version: 1'), 'prod-1');
+  assert.equal(await answerTo('/asking', 'x-version: 1', 'x-stage: dev'), 'dev-1');
+  assert.equal(await answerTo('/', 'x-version: 1', 'x-stage: dev'), 'dev-1');
+  assert.equal(await answerTo('/asking'), '503');
+  assert.equal(await answerTo('/asking', 'x-version: 3'), '503');
 });

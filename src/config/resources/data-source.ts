@@ -1,14 +1,20 @@
-// DataSource message → its bytes. Files are read once, while the configuration is loaded.
+// DataSource message → its bytes. Files and variables of the environment are read once, while the configuration is loaded.
 
 import { readFileSync } from 'node:fs';
 import { errorMessage } from '../../base/errors.ts';
+import { quote } from '../source/node.ts';
+import type { Conversion } from './conversion.ts';
 import type { FaultSink } from './fault-sink.ts';
 import type { DataSource } from './messages.ts';
 
 const NOTHING = new Uint8Array();
 
 /** @returns no bytes when there is no source or it cannot be read; the latter is a fault. */
-export function readDataSource(message: DataSource | null, at: string, faults: FaultSink): Uint8Array {
+export function readDataSource(
+  message: DataSource | null,
+  at: string,
+  { faults, environment = {} }: Pick<Conversion, 'faults' | 'environment'>,
+): Uint8Array {
   switch (message?.specifier) {
     case 'inline_string':
       return Buffer.from(message.inline_string);
@@ -16,6 +22,12 @@ export function readDataSource(message: DataSource | null, at: string, faults: F
       return message.inline_bytes;
     case 'filename':
       return readFile(message.filename, `${at}.filename`, faults);
+    case 'environment_variable': {
+      const value = environment[message.environment_variable];
+      if (value !== undefined) return Buffer.from(value);
+      faults.error(`${at}.environment_variable`, `${quote(message.environment_variable)} is not set`);
+      return NOTHING;
+    }
     default:
       return NOTHING;
   }

@@ -19,7 +19,7 @@ export function convertHashPolicies(
 }
 
 function convertInput(message: HashPolicyMessage, at: string, faults: FaultSink): HashInput | undefined {
-  const { header, cookie, query_parameter, connection_properties } = message;
+  const { header, cookie, query_parameter, connection_properties, filter_state } = message;
   if (header !== null) {
     const { header_name, regex_rewrite } = header;
     const rewrite =
@@ -28,6 +28,7 @@ function convertInput(message: HashPolicyMessage, at: string, faults: FaultSink)
   }
   if (cookie !== null) return { kind: 'cookie', ...convertCookie(cookie, `${at}.cookie`, faults) };
   if (query_parameter !== null) return { kind: 'query-parameter', name: query_parameter.name };
+  if (filter_state !== null) return { kind: 'filter-state', key: filter_state.key };
   return connection_properties?.source_ip ? { kind: 'source-ip' } : undefined;
 }
 

@@ -29,7 +29,7 @@ function convertMapper(message: ResponseMapper, at: string, conversion: Conversi
   const mapper = {
     status: message.status_code?.value ?? null,
     // A copy of its own: a view would take all of the buffer that it looks at along to every worker.
-    body: message.body && new Uint8Array(readDataSource(message.body, `${at}.body`, conversion.faults)),
+    body: message.body && new Uint8Array(readDataSource(message.body, `${at}.body`, conversion)),
     headerEdits: convertHeaderAdditions(message.headers_to_add, `${at}.headers_to_add`, conversion),
     format: convertReplyFormat(message.body_format_override, `${at}.body_format_override`, conversion),
   };

@@ -17,5 +17,10 @@ export function convertOriginalDst(message: Cluster): OriginalDstSettings | null
   if (discoveryTypeOf(message) !== 'ORIGINAL_DST') return null;
   const config = message.original_dst_lb_config;
   const name = config?.http_header_name.toLowerCase() || DEFAULT_HEADER;
-  return { header: config?.use_http_header ? name : null, port: valueOr(config?.upstream_port_override, 0) };
+  const key = config?.metadata_key ?? null;
+  return {
+    header: config?.use_http_header ? name : null,
+    port: valueOr(config?.upstream_port_override, 0),
+    ...(key === null ? {} : { metadata: { namespace: key.key, path: key.path.map((segment) => segment.key) } }),
+  };
 }

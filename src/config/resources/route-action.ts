@@ -43,7 +43,7 @@ function convertDirectResponse(
   conversion: Conversion,
 ): DirectResponseAction {
   const { faults } = conversion;
-  const body = readDataSource(message.body, `${at}.body`, faults);
+  const body = readDataSource(message.body, `${at}.body`, conversion);
   if (body.length > scope.maxDirectResponseBytes) {
     faults.error(`${at}.body`, `${body.length} bytes exceed the limit ${scope.maxDirectResponseBytes}`);
   }

@@ -4,7 +4,7 @@
 import { formatAddress } from '../../base/address.ts';
 import type { HashCookie, HashInput, HashPolicy, RegexSubstitution } from '../../snapshot/index.ts';
 import type { LbKernel } from '../../wasm/lb.ts';
-import type { Endpoint } from '../format/facts.ts';
+import type { DownstreamFacts } from '../format/facts.ts';
 import { type Criteria, RequestHash } from '../upstream/load-balancer/pick-context.ts';
 import { headerValuesReader } from './header-matcher.ts';
 import { substituteOf } from './path-matcher.ts';
@@ -17,7 +17,7 @@ export interface HashedClient {
   /** As far as trusted hops tell; empty when nobody knows. */
   readonly clientAddress: string;
   /** Both ends of the connection that the request came by. */
-  readonly connectionEnds: { readonly remote: Endpoint; readonly local: Endpoint };
+  readonly connectionEnds: Pick<DownstreamFacts, 'remote' | 'local' | 'state'>;
   /** The response gives the client this cookie. */
   setCookie(text: string): void;
 }
@@ -57,6 +57,8 @@ function compileInput(input: HashInput): HashOne {
       return hashCookie(input);
     case 'source-ip':
       return (kernel, _request, { clientAddress }) => hashText(kernel, clientAddress);
+    case 'filter-state':
+      return (kernel, _request, { connectionEnds }) => hashState(kernel, connectionEnds.state(input.key));
     case 'query-parameter':
       return (kernel, { query }) => {
         const value = firstValue(query, input.name);
@@ -70,6 +72,13 @@ function compileInput(input: HashInput): HashOne {
 function hashText(kernel: LbKernel, text: string): boolean {
   if (text === '') return false;
   kernel.hashLatin1(text);
+  return true;
+}
+
+/** As its filter has set it, which is no byte text. */
+function hashState(kernel: LbKernel, text: string | undefined): boolean {
+  if (text === undefined || text === '') return false;
+  kernel.hash(text);
   return true;
 }
 

@@ -25,7 +25,7 @@ import { RouteRequest } from '../route/route-request.ts';
 import { RouteTable } from '../route/route-table.ts';
 import type { Cluster } from '../upstream/cluster.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
-import type { PickContext } from '../upstream/load-balancer/pick-context.ts';
+import { contextWith, type PickContext } from '../upstream/load-balancer/pick-context.ts';
 import type { SheddingReason } from '../upstream/load-shedding.ts';
 import { countStatus } from '../upstream/response-count.ts';
 import type { WorkerContext } from '../worker-context.ts';
@@ -317,8 +317,9 @@ export class Router {
       return cluster.destinations.contextOf(this.#request, stream.connectionEnds);
     }
     const hasher = cluster.hasher ?? plan.hasher;
-    if (!cluster.isHashed || hasher === null) return target.pickContext;
-    const criteria = target.pickContext?.criteria ?? null;
+    const asked = cluster.settings.subsets === null ? target.pickContext : askedOf(stream, target);
+    if (!cluster.isHashed || hasher === null) return asked;
+    const criteria = asked?.criteria ?? null;
     return hasher.hash(this.#context.lbKernel, this.#request, stream, criteria);
   }
 
@@ -359,6 +360,13 @@ export class Router {
   #count(stat: number): void {
     this.#context.stats.values[this.#statBase + stat]! += 1;
   }
+}
+
+/** What hosts of subsets are asked for: by the route, and by filters, which go before it. */
+function askedOf({ downstream, dynamicMetadata }: RoutedRequest, { pickContext }: ClusterTarget): PickContext | null {
+  const ofConnection = downstream.metadata;
+  if (ofConnection === null && dynamicMetadata === undefined) return pickContext;
+  return contextWith(pickContext, [ofConnection, dynamicMetadata]);
 }
 
 /** Of two times that are 0 for any time. */

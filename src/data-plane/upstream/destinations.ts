@@ -11,7 +11,7 @@
 // request no allocation: what its picks are to know is made once, with the host.
 
 import { type Address, formatAddress, type IpAddress } from '../../base/address.ts';
-import type { HostRefusal } from '../../snapshot/index.ts';
+import type { HostRefusal, Metadata } from '../../snapshot/index.ts';
 import { CLUSTER_STATS } from '../../stats/index.ts';
 import type { Endpoint } from '../format/facts.ts';
 import { type TimeoutOwner, TimerEntry } from '../network/timer-wheel.ts';
@@ -52,6 +52,8 @@ export interface MeantDestination {
   readonly originalDestination: Endpoint | null;
   /** By SNI; empty without. */
   readonly requestedServerName: string;
+  /** What network filters have said of the connection. */
+  readonly metadata?: Metadata | undefined;
 }
 
 /** The cluster, as its destinations see it. */

@@ -1,6 +1,7 @@
 // The hosts of an ORIGINAL_DST cluster in this worker: requests and connections name theirs by an address.
 
 import { parseIpAddress } from '../../base/address.ts';
+import { jsonAt } from '../../base/json.ts';
 import type { OriginalDstSettings } from '../../snapshot/index.ts';
 import { CLUSTER_STATS } from '../../stats/index.ts';
 import { firstValueReader, type ReadHeader } from '../route/header-matcher.ts';
@@ -25,16 +26,14 @@ export class OriginalDestinations<Host extends NamedHost> extends Destinations<H
   }
 
   /**
-   * Where its header says, else where its client meant to go. A header that says nothing of use is counted, and does not
-   * count.
+   * Where metadata say, else where its header does, else where its client meant to go. Metadata or a header that say nothing
+   * of use are counted, and do not count.
    */
   override contextOf(request: RouteRequest | null, meant: MeantDestination | null): PickContext | null {
-    const text = request === null ? undefined : this.#readHeader?.(request);
-    if (text !== undefined) {
-      const context = this.#contextNamed(text);
-      if (context !== null) return context;
-      this.count(original_dst_host_invalid);
-    }
+    const said = this.#settings.metadata === undefined ? null : this.#contextSaid(this.#metadataText(request, meant));
+    if (said !== null) return said;
+    const named = this.#readHeader === null || request === null ? null : this.#contextSaid(this.#readHeader(request));
+    if (named !== null) return named;
     const destination = meant?.originalDestination ?? null;
     return destination === null ? null : this.#contextMeant(destination.ip, destination.port);
   }
@@ -52,6 +51,24 @@ export class OriginalDestinations<Host extends NamedHost> extends Destinations<H
 
   protected override noteOverflow(): void {
     this.count(original_dst_host_overflow);
+  }
+
+  /** Null for nothing, and for what is no address, which is counted. */
+  #contextSaid(text: string | undefined): PickContext | null {
+    if (text === undefined) return null;
+    const context = this.#contextNamed(text);
+    if (context === null) this.count(original_dst_host_invalid);
+    return context;
+  }
+
+  /** Of the request, else of its connection; undefined for what is no text. */
+  #metadataText(request: RouteRequest | null, meant: MeantDestination | null): string | undefined {
+    const { namespace, path } = this.#settings.metadata!;
+    for (const metadata of [request?.sender?.dynamicMetadata, meant?.metadata]) {
+      const value = jsonAt(metadata?.[namespace], path);
+      if (typeof value === 'string') return value;
+    }
+    return undefined;
   }
 
   /** Null for text that is no address. Hot: a host that is known costs no text and no allocation. */

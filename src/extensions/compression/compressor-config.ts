@@ -123,7 +123,8 @@ function brotliOf(brotli: Brotli): CompressorLibrary {
   };
 }
 
-function zstdOf(zstd: Zstd, at: string, { faults }: Conversion): CompressorLibrary | undefined {
+function zstdOf(zstd: Zstd, at: string, conversion: Conversion): CompressorLibrary | undefined {
+  const { faults } = conversion;
   const level = valueOr(zstd.compression_level, 0) || DEFAULT_ZSTD_LEVEL;
   if (level > MAX_ZSTD_LEVEL) {
     faults.error(`${at}.compression_level`, `${level} exceeds the limit ${MAX_ZSTD_LEVEL}`);
@@ -134,7 +135,7 @@ function zstdOf(zstd: Zstd, at: string, { faults }: Conversion): CompressorLibra
     level,
     hasChecksum: zstd.enable_checksum,
     strategy: zstd.strategy,
-    dictionary: readDataSource(zstd.dictionary, `${at}.dictionary`, faults),
+    dictionary: readDataSource(zstd.dictionary, `${at}.dictionary`, conversion),
     chunkBytes: valueOr(zstd.chunk_size, DEFAULT_CHUNK_BYTES),
   };
 }

@@ -60,7 +60,7 @@ export const DECOMPRESSOR_LIBRARY_SUPPORT: SupportTable = {
 export function decompressorLibraryOf(
   { typed_config: any }: TypedExtension,
   at: string,
-  { faults }: Conversion,
+  conversion: Conversion,
 ): DecompressorLibrary | undefined {
   const opened = openExtension(any);
   switch (opened?.typeName) {
@@ -81,7 +81,7 @@ export function decompressorLibraryOf(
     case ZSTD: {
       const { dictionaries, chunk_size: chunkSize } = opened.message as Zstd;
       const read = dictionaries.map((source, index) =>
-        readDataSource(source, `${at}.typed_config.dictionaries[${index}]`, faults),
+        readDataSource(source, `${at}.typed_config.dictionaries[${index}]`, conversion),
       );
       const chunkBytes = valueOr(chunkSize, DEFAULT_CHUNK_BYTES);
       return { kind: 'zstd', dictionaries: read, chunkBytes, limit: DEFAULT_LIMIT };

@@ -29,7 +29,7 @@ export function convertSubstitutionFormat(
       return convertTextFormat(Buffer.from(message.text_format), `${at}.text_format`, conversion, omitEmptyValues);
     case 'text_format_source': {
       const path = `${at}.text_format_source`;
-      const text = readDataSource(message.text_format_source, path, conversion.faults);
+      const text = readDataSource(message.text_format_source, path, conversion);
       return convertTextFormat(text, path, conversion, omitEmptyValues);
     }
     case 'json_format':

@@ -220,7 +220,8 @@ export const BOOTSTRAP_SUPPORT: SupportTable = {
       filename: supported('read once, when the configuration is loaded'),
       inline_bytes: supported(),
       inline_string: supported(),
-      watched_directory: warned(),
+      environment_variable: supported('read once, when the configuration is loaded'),
+      watched_directory: warned('files are read once: only those of TLS come anew'),
     },
   },
 };

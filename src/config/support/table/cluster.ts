@@ -137,7 +137,7 @@ export const CLUSTER_SUPPORT: SupportTable = {
       use_http_header: supported('clients inside and outside may send it'),
       http_header_name: supported(),
       upstream_port_override: supported(),
-      metadata_key: warned('no filter sets metadata of a request, so that the next source counts'),
+      metadata_key: supportedWhole('of the request, else of its connection; goes before the header'),
     },
   },
   'proxy.config.cluster.v3.Cluster.CommonLbConfig.ConsistentHashingLbConfig': {

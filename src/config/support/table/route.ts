@@ -517,7 +517,7 @@ export const ROUTE_SUPPORT: SupportTable = {
       cookie: supported(),
       connection_properties: supported(),
       query_parameter: supported(),
-      filter_state: warned('no filter sets state, so it adds nothing'),
+      filter_state: supported('of the connection'),
       terminal: supported(),
     },
   },
@@ -537,6 +537,7 @@ export const ROUTE_SUPPORT: SupportTable = {
     otherwise: rejected(),
     fields: { source_ip: supported() },
   },
+  'proxy.config.route.v3.RouteAction.HashPolicy.FilterState': { otherwise: rejected(), fields: { key: supported() } },
   'proxy.config.route.v3.RouteAction.HashPolicy.QueryParameter': {
     otherwise: rejected(),
     fields: { name: supported() },

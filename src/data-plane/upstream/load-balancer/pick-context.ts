@@ -1,9 +1,9 @@
 // What a pick may know of its request.
 
 import type { IpAddress } from '../../../base/address.ts';
-import type { JsonValue } from '../../../base/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../base/json.ts';
 import { comparable, keySetName, type MetadataPair, subsetKey } from '../../../base/subset-key.ts';
-import type { SubsetCriteria } from '../../../snapshot/index.ts';
+import type { Metadata, SubsetCriteria } from '../../../snapshot/index.ts';
 
 /** Key of a list of criteria, of which the first that finds a host counts. */
 const ALTERNATIVES = 'fallback_list';
@@ -26,6 +26,11 @@ export class Criteria {
     this.name = subsetKey(pairs);
     this.keys = pairs.map(([key]) => key);
     this.keySet = keySetName(this.keys);
+  }
+
+  /** The same where this says nothing else, with all that it says beside. */
+  with(values: JsonObject): Criteria {
+    return new Criteria(mergedPairs(this.#pairs, values));
   }
 
   /** What is left of it with these keys alone; null for nothing. */
@@ -52,9 +57,7 @@ export class Criteria {
     if (!Array.isArray(list)) return null;
     const rest = this.#pairs.filter(([key]) => key !== ALTERNATIVES);
     return (list.length === 0 ? [{}] : list).map((each: JsonValue) => {
-      const isStruct = typeof each === 'object' && each !== null && !Array.isArray(each);
-      const own = isStruct ? Object.entries(each).map(([key, value]): MetadataPair => [key, comparable(value)]) : [];
-      const pairs = [...new Map([...rest, ...own])].sort(([a], [b]) => (a < b ? -1 : 1));
+      const pairs = mergedPairs(rest, isJsonObject(each) ? each : {});
       return pairs.length === 0 ? null : new Criteria(pairs);
     });
   }
@@ -78,6 +81,33 @@ export interface DrawContext {
   readonly draw: number;
   /** Get nothing as long as there are others. Emptied when there are none. */
   readonly spentPriorities: Set<number>;
+}
+
+/** Ascending by key. */
+function mergedPairs(pairs: readonly MetadataPair[], values: JsonObject): readonly MetadataPair[] {
+  const own = Object.entries(values).map(([key, value]): MetadataPair => [key, comparable(value)]);
+  return [...new Map([...pairs, ...own])].sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+/** Namespaces of dynamic metadata that speak to balancers, the canonical one first. */
+const BALANCER_NAMESPACES = ['proxy.lb', 'envoy.lb'] as const;
+
+/**
+ * @param said of a connection or a request; those that come later count where they say something else.
+ * @returns what the route asks of hosts, with what filters have said of that.
+ */
+export function contextWith(
+  context: PickContext | null,
+  said: readonly (Metadata | null | undefined)[],
+): PickContext | null {
+  const values: Record<string, JsonValue> = {};
+  for (const metadata of said) {
+    const namespace = BALANCER_NAMESPACES.find((name) => metadata?.[name] !== undefined);
+    if (namespace !== undefined) Object.assign(values, metadata![namespace]);
+  }
+  if (Object.keys(values).length === 0) return context;
+  const criteria = context?.criteria ?? null;
+  return contextOf(criteria === null ? new Criteria(mergedPairs([], values)) : criteria.with(values));
 }
 
 /** For requests that ask this of their hosts; null for those that ask nothing. */

@@ -57,9 +57,10 @@ export const BASIC_AUTH_MANIFEST: HttpFilterManifest = {
   },
 };
 
-function convertUsers(message: BasicAuthMessage['users'], at: string, { faults }: Conversion): Users {
+function convertUsers(message: BasicAuthMessage['users'], at: string, conversion: Conversion): Users {
+  const { faults } = conversion;
   const users = new Map<string, string>();
-  const lines = Buffer.from(readDataSource(message, at, faults))
+  const lines = Buffer.from(readDataSource(message, at, conversion))
     .toString('latin1')
     .split(/\r?\n/);
   for (const [index, line] of lines.entries()) {

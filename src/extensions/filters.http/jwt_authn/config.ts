@@ -240,19 +240,12 @@ function localKeys(said: ProviderMessage, at: string, conversion: Conversion): L
   if (source === null) return undefined;
   const place = `${at}.local_jwks`;
   const { faults } = conversion;
-  let text: string;
-  if (source.specifier === 'environment_variable') {
-    const value = conversion.environment?.[source.environment_variable];
-    if (value === undefined) {
-      faults.error(`${place}.environment_variable`, `"${source.environment_variable}" is not set`);
-      return undefined;
-    }
-    text = value;
-  } else {
-    const bytes = readDataSource(source, place, faults);
-    if (bytes.length === 0 && source.specifier === 'filename') return undefined;
-    text = Buffer.from(bytes).toString();
+  const bytes = readDataSource(source, place, conversion);
+  // Of what could not be read there is a fault.
+  if (bytes.length === 0 && (source.specifier === 'filename' || source.specifier === 'environment_variable')) {
+    return undefined;
   }
+  const text = Buffer.from(bytes).toString();
   const { error } = parseKeySet(text);
   if (error === undefined) return { kind: 'local', text };
   faults.error(place, error);

@@ -171,21 +171,22 @@ function convertRoute(route: RouteMessage, at: string, { clusters, faults }: Con
   };
 }
 
-function convertAuth(message: Message, at: string, { faults }: Conversion): RedisAuth | null {
+function convertAuth(message: Message, at: string, conversion: Conversion): RedisAuth | null {
+  const { faults } = conversion;
   const { downstream_auth_password: one, downstream_auth_passwords: many, downstream_auth_username: user } = message;
   const sources = [
     ...(one === null ? [] : [{ source: one, at: `${at}.downstream_auth_password` }]),
     ...many.map((source, index) => ({ source, at: `${at}.downstream_auth_passwords[${index}]` })),
   ];
   const passwords = sources.flatMap(({ source, at: here }) => {
-    const password = textOf(readDataSource(source, here, faults));
+    const password = textOf(readDataSource(source, here, conversion));
     if (password !== '') return password;
     // Who configures one means that there is one.
     faults.error(here, 'is empty');
     return [];
   });
   if (passwords.length > 0) {
-    const username = user === null ? '' : textOf(readDataSource(user, `${at}.downstream_auth_username`, faults));
+    const username = user === null ? '' : textOf(readDataSource(user, `${at}.downstream_auth_username`, conversion));
     return { username, passwords };
   }
   if (user !== null) faults.error(`${at}.downstream_auth_username`, 'needs downstream_auth_passwords');

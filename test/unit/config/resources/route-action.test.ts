@@ -94,9 +94,10 @@ describe('what requests are hashed by', () => {
     );
   });
 
-  it('is nothing where it is state that no filter sets', () => {
-    assert.deepEqual(faultsOf(hashing({ filter_state: { key: 'k' } }), 'warning'), [
-      'route.hash_policy[0].filter_state: filter_state is not supported by this build; no filter sets state, so it adds nothing',
+  it('may be the state of a connection', () => {
+    const { action } = routeOf(hashing({ filter_state: { key: 'k' }, terminal: true }));
+    assert.deepEqual(action.kind === 'cluster' && action.hashPolicies, [
+      { kind: 'filter-state', key: 'k', isTerminal: true },
     ]);
   });
 
@@ -375,5 +376,23 @@ describe('clusters by weight', () => {
       'route.weighted_clusters.use_hash_policy: the route has no hash_policy; chance decides',
     ]);
     assert.deepEqual(faultsOf(weighted({ use_hash_policy: true }, clusters, { hash_policy }), 'warning'), []);
+  });
+});
+
+describe('the body of a direct response', () => {
+  const answering = (body: JsonObject): JsonObject => ({ direct_response: { status: 200, body } });
+  const named = answering({ environment_variable: 'GREETING' });
+
+  it('may come from the environment', () => {
+    const environment = { GREETING: 'hellö' };
+    const { filter } = mustLoad(bootstrapWith(named), { environment }).listeners[0]!.filterChains[0]!;
+    assert.equal(filter.kind, 'http-connection-manager');
+    const { action } = filter.routeTable.virtualHosts[0]!.routes[0]!;
+    assert.deepEqual(action.kind === 'direct-response' && action.body, new Uint8Array(Buffer.from('hellö')));
+  });
+
+  it('needs a variable that is set', () => {
+    const at = 'direct_response.body.environment_variable';
+    assert.deepEqual(faultsOf(named), [`${at}: "GREETING" is not set`]);
   });
 });

@@ -21,7 +21,11 @@ const { kernel } = openLb();
 class Client {
   readonly cookies: string[] = [];
   readonly clientAddress: string;
-  readonly connectionEnds = { remote: { ip: '10.1.2.3', port: 4567 }, local: { ip: '::1', port: 80 } };
+  readonly connectionEnds = {
+    remote: { ip: '10.1.2.3', port: 4567 },
+    local: { ip: '::1', port: 80 },
+    state: (key: string) => ({ user: 'foo', wide: 'é', empty: '' })[key],
+  };
 
   constructor(clientAddress = '10.1.2.3') {
     this.clientAddress = clientAddress;
@@ -71,6 +75,12 @@ function ofText(text: string): bigint {
 }
 
 describe('a request is hashed by', () => {
+  test('what a network filter has put into the filter state of its connection', () => {
+    assert.equal(hashOf([{ kind: 'filter-state', key: 'user' }]), FOO);
+    assert.equal(hashOf([{ kind: 'filter-state', key: 'wide' }]), xxHash64(Buffer.from('é'), 0n));
+    for (const key of ['empty', 'none']) assert.equal(hashOf([{ kind: 'filter-state', key }]), undefined);
+  });
+
   test('the value of a header, whatever the case of its name', () => {
     assert.equal(hashOf([header('x-user')], { lines: ['X-User: foo'] }), FOO);
     assert.equal(hashOf([header('x-user')], { lines: ['x-other: foo'] }), undefined);

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { formatAddress, type IpAddress } from '../../../../src/base/address.ts';
-import type { RouteRequest } from '../../../../src/data-plane/route/route-request.ts';
+import type { RequestSender, RouteRequest } from '../../../../src/data-plane/route/route-request.ts';
 import { CircuitBreaker } from '../../../../src/data-plane/upstream/circuit-breaker.ts';
 import type { HostUser, NamedHost } from '../../../../src/data-plane/upstream/destinations.ts';
 import {
@@ -106,6 +106,25 @@ describe('a request goes', () => {
       const { destination } = bench.destinations.contextOf(requestTo(value), meant)!;
       assert.equal(formatAddress(destination!), expected);
       assert.equal(destination!.kind, 'ip');
+      assert.equal(bench.stat('original_dst_host_invalid'), invalid);
+    });
+  }
+
+  const metadata = { namespace: 'ns', path: ['to'] };
+  const saying = (to: string | number) => ({ ns: { to } });
+  for (const [what, ofRequest, ofConnection, expected, invalid] of [
+    ['where filters say', saying('10.0.0.3:33'), saying('10.0.0.4:44'), '10.0.0.3:33', 0],
+    ['where filters of its connection say', {}, saying('10.0.0.4:44'), '10.0.0.4:44', 0],
+    ['where its header says, if filters do not say it as text', saying(3), undefined, '10.0.0.2:22', 0],
+    ['where its header says, if filters say nothing of use', saying('there'), undefined, '10.0.0.2:22', 1],
+    ['where its header says, if filters say nothing', undefined, undefined, '10.0.0.2:22', 0],
+  ] as const) {
+    test(what, () => {
+      const bench = new Bench({ header: 'x-to', metadata });
+      const request = requestTo('10.0.0.2:22');
+      request.sender = { dynamicMetadata: ofRequest } as unknown as RequestSender;
+      const { destination } = bench.destinations.contextOf(request, { ...meant, metadata: ofConnection })!;
+      assert.equal(formatAddress(destination!), expected);
       assert.equal(bench.stat('original_dst_host_invalid'), invalid);
     });
   }

@@ -7,6 +7,7 @@ import {
   Criteria,
   contextAsking,
   contextOf,
+  contextWith,
   RequestHash,
 } from '../../../../../src/data-plane/upstream/load-balancer/pick-context.ts';
 import type { SubsetSettings } from '../../../../../src/snapshot/index.ts';
@@ -90,6 +91,32 @@ describe('requests without a hash, where hosts are chosen by hashes,', () => {
       assert.deepEqual([...picked].toSorted(), ['a', 'b']);
     });
   }
+});
+
+describe('what filters say of hosts', () => {
+  const route = contextAsking([
+    ['stage', '"prod"'],
+    ['version', '"1"'],
+  ]);
+
+  test('is nothing in other namespaces, and where there is none', () => {
+    assert.equal(contextWith(route, [null, undefined, { other: { stage: 'dev' } }, { 'envoy.lb': {} }]), route);
+    assert.equal(contextWith(null, [undefined]), null);
+  });
+
+  test('goes before what the route asks, and that of the request before that of its connection', () => {
+    const said = [
+      { 'envoy.lb': { stage: 'dev', zone: 'a' } },
+      { 'proxy.lb': { zone: ['b'] }, 'envoy.lb': { zone: 'c' } },
+    ];
+    const expected = new Criteria([
+      ['stage', '"dev"'],
+      ['version', '"1"'],
+      ['zone', '["b"]'],
+    ]);
+    assert.equal(contextWith(route, said)!.criteria!.name, expected.name);
+    assert.equal(contextWith(null, [{ 'envoy.lb': { stage: 'prod' } }])!.criteria!.name, asking('prod').criteria!.name);
+  });
 });
 
 test('what a route asks of hosts is known of its requests, and of others nothing', () => {
