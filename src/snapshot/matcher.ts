@@ -37,9 +37,10 @@ export type ConnectionInputKind =
 export type InputTest =
   | { readonly kind: 'text'; readonly match: StringMatch }
   | { readonly kind: 'ip'; readonly ranges: readonly CidrRange[] }
+  // Seeds have 64 bits, in decimal digits: snapshots are compared as JSON.
   /** Values whose hash modulo `modulo` is `threshold` or more. */
-  | { readonly kind: 'hash'; readonly threshold: number; readonly modulo: number; readonly seed: bigint }
-  | { readonly kind: 'share'; readonly share: RuntimeSetting<Fraction>; readonly seed: bigint }
+  | { readonly kind: 'hash'; readonly threshold: number; readonly modulo: number; readonly seed: string }
+  | { readonly kind: 'share'; readonly share: RuntimeSetting<Fraction>; readonly seed: string }
   | { readonly kind: 'value'; readonly match: ValueMatch; readonly isInverted: boolean };
 
 export type MatchPredicate =

@@ -247,12 +247,14 @@ function compileTextTest(
       return (text) => ranges.holding(text).length > 0;
     }
     case 'hash': {
-      const { threshold, modulo, seed } = test;
+      const { threshold, modulo } = test;
+      const seed = BigInt(test.seed);
       return (text) => hashModulo(kernel!, text, seed, modulo) >= threshold;
     }
     case 'share': {
       const share = runtime.share(test.share);
-      return (text) => isWithin(share.value, hashModulo(kernel!, text, test.seed, share.value.denominator));
+      const seed = BigInt(test.seed);
+      return (text) => isWithin(share.value, hashModulo(kernel!, text, seed, share.value.denominator));
     }
   }
 }

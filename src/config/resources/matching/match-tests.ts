@@ -2,7 +2,6 @@
 
 import type { InputTest, MatchInput } from '../../../snapshot/index.ts';
 import type { MessageTypes } from '../../proto/generated/messages.ts';
-import { int64ToBigInt } from '../../proto/int64.ts';
 import { isCredentialHeader } from '../../proto/json-text/redaction.ts';
 import { convertCidrRanges } from '../cidr.ts';
 import { openExtension } from '../extension.ts';
@@ -56,12 +55,12 @@ export function convertCustomTest(
       if (modulo > 0 && threshold >= modulo) {
         faults.error(`${here}.threshold`, `${threshold} is not less than the modulo ${modulo}`);
       }
-      return { kind: 'hash', threshold, modulo, seed: int64ToBigInt(seed) };
+      return { kind: 'hash', threshold, modulo, seed: String(seed) };
     }
     case SHARE: {
       const { runtime_fraction, seed } = opened.message as MessageTypes[typeof SHARE];
       const share = runtimeFractionOf(runtime_fraction);
-      return share === null ? undefined : { kind: 'share', share, seed: int64ToBigInt(seed) };
+      return share === null ? undefined : { kind: 'share', share, seed: String(seed) };
     }
     case VALUE: {
       const { value, invert: isInverted } = opened.message as MessageTypes[typeof VALUE];

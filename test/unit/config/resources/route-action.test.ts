@@ -381,10 +381,11 @@ describe('clusters by weight', () => {
 
 describe('the body of a direct response', () => {
   const answering = (body: JsonObject): JsonObject => ({ direct_response: { status: 200, body } });
-  const named = answering({ environment_variable: 'GREETING' });
+  /** A variable that every process has: whatever is taken here is served by another test. */
+  const named = answering({ environment_variable: 'PATH' });
 
   it('may come from the environment', () => {
-    const environment = { GREETING: 'hellö' };
+    const environment = { PATH: 'hellö' };
     const { filter } = mustLoad(bootstrapWith(named), { environment }).listeners[0]!.filterChains[0]!;
     assert.equal(filter.kind, 'http-connection-manager');
     const { action } = filter.routeTable.virtualHosts[0]!.routes[0]!;
@@ -393,6 +394,6 @@ describe('the body of a direct response', () => {
 
   it('needs a variable that is set', () => {
     const at = 'direct_response.body.environment_variable';
-    assert.deepEqual(faultsOf(named), [`${at}: "GREETING" is not set`]);
+    assert.deepEqual(faultsOf(named), [`${at}: "PATH" is not set`]);
   });
 });
