@@ -224,7 +224,7 @@ export const UPSTREAM_EQUIVALENTS: readonly EquivalentMutants[] = [
   },
   {
     file: 'src/data-plane/upstream/load-balancer/pick-context.ts',
-    line: 'const pairs = [...new Map([...rest, ...own])].sort(([a], [b]) => (a < b ? -1 : 1));',
+    line: 'return [...new Map([...pairs, ...own])].sort(([a], [b]) => (a < b ? -1 : 1));',
     changes: ['a < b → a <= b'],
     why: 'No key stands there twice.',
   },
