@@ -11,6 +11,7 @@ import type {
 } from '../config/index.ts';
 import { HTTP_GRPC_LOG, TCP_GRPC_LOG } from './access_loggers/grpc/config.ts';
 import { ADAPTIVE_CONCURRENCY } from './filters.http/adaptive_concurrency/config.ts';
+import { OPEN_TELEMETRY_LOG } from './access_loggers/open_telemetry/config.ts';
 import { BANDWIDTH_LIMIT } from './filters.http/bandwidth_limit/config.ts';
 import { BASIC_AUTH_MANIFEST } from './filters.http/basic_auth/config.ts';
 import { BUFFER_MANIFEST } from './filters.http/buffer/config.ts';
@@ -99,6 +100,7 @@ const NETWORK_FILTERS: NetworkFilterManifests = {
 const ACCESS_LOGGERS: AccessLoggerManifests = {
   'proxy.extensions.access_loggers.grpc.v3.HttpGrpcAccessLogConfig': HTTP_GRPC_LOG,
   'proxy.extensions.access_loggers.grpc.v3.TcpGrpcAccessLogConfig': TCP_GRPC_LOG,
+  'proxy.extensions.access_loggers.open_telemetry.v3.OpenTelemetryAccessLogConfig': OPEN_TELEMETRY_LOG,
 };
 
 const TRACERS: TracerManifests = {

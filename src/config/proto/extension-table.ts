@@ -168,7 +168,7 @@ const ACCESS_LOGGERS: Rows = [
   row('extensions.access_loggers.grpc.v3.TcpGrpcAccessLogConfig', 'access_loggers.tcp_grpc', 'tcp_grpc_access_log'),
   row('extensions.access_loggers.stream.v3.StdoutAccessLog', 'access_loggers.stdout', 'stdout_access_log'),
   row('extensions.access_loggers.stream.v3.StderrAccessLog', 'access_loggers.stderr', 'stderr_access_log'),
-  row('undescribed', 'access_loggers.open_telemetry'),
+  row('extensions.access_loggers.open_telemetry.v3.OpenTelemetryAccessLogConfig', 'access_loggers.open_telemetry'),
   row('undescribed', 'access_loggers.wasm'),
 ];
 

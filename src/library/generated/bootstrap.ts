@@ -25,6 +25,7 @@ export type AccessLoggersConfig =
   | Typed<'extensions.access_loggers.grpc.v3.TcpGrpcAccessLogConfig', TcpGrpcAccessLogConfig>
   | Typed<'extensions.access_loggers.stream.v3.StdoutAccessLog', StdoutAccessLog>
   | Typed<'extensions.access_loggers.stream.v3.StderrAccessLog', StderrAccessLog>
+  | Typed<'extensions.access_loggers.open_telemetry.v3.OpenTelemetryAccessLogConfig', OpenTelemetryAccessLogConfig>
   | TypedAs<'xds.type.v3.TypedStruct', XdsTypeTypedStruct>
   | TypedAs<'udpa.type.v1.TypedStruct', UdpaTypeTypedStruct>;
 
@@ -71,6 +72,7 @@ export type AnyConfig =
   | Typed<'extensions.access_loggers.grpc.v3.TcpGrpcAccessLogConfig', TcpGrpcAccessLogConfig>
   | Typed<'extensions.access_loggers.stream.v3.StdoutAccessLog', StdoutAccessLog>
   | Typed<'extensions.access_loggers.stream.v3.StderrAccessLog', StderrAccessLog>
+  | Typed<'extensions.access_loggers.open_telemetry.v3.OpenTelemetryAccessLogConfig', OpenTelemetryAccessLogConfig>
   | Typed<'extensions.load_balancing_policies.round_robin.v3.RoundRobin', RoundRobin>
   | Typed<'extensions.load_balancing_policies.least_request.v3.LeastRequest', LeastRequest>
   | Typed<'extensions.load_balancing_policies.random.v3.Random', Random>
@@ -398,6 +400,12 @@ export interface AnyValue {
   readonly intValue?: Int64 | undefined;
   readonly double_value?: number | undefined;
   readonly doubleValue?: number | undefined;
+  readonly array_value?: ArrayValue | undefined;
+  readonly arrayValue?: ArrayValue | undefined;
+  readonly kvlist_value?: KeyValueList | undefined;
+  readonly kvlistValue?: KeyValueList | undefined;
+  readonly bytes_value?: Bytes | undefined;
+  readonly bytesValue?: Bytes | undefined;
 }
 
 /** proxy.config.core.v3.ApiConfigSource */
@@ -426,6 +434,11 @@ export interface ApiConfigSource {
 export interface ApiListener {
   readonly api_listener?: AnyConfig | undefined;
   readonly apiListener?: AnyConfig | undefined;
+}
+
+/** opentelemetry.proto.common.v1.ArrayValue */
+export interface ArrayValue {
+  readonly values?: readonly AnyValue[] | undefined;
 }
 
 /** xds.core.v3.Authority */
@@ -3506,6 +3519,11 @@ export interface KeyValueAppend {
   readonly record?: KeyValuePair | undefined;
 }
 
+/** opentelemetry.proto.common.v1.KeyValueList */
+export interface KeyValueList {
+  readonly values?: readonly CommonKeyValue[] | undefined;
+}
+
 /** proxy.config.core.v3.KeyValueMutation */
 export interface KeyValueMutation {
   readonly append?: KeyValueAppend | undefined;
@@ -4141,6 +4159,37 @@ export interface OmitCanaryHostsPredicate {}
 export interface OmitHostMetadataConfig {
   readonly metadata_match?: CoreMetadata | undefined;
   readonly metadataMatch?: CoreMetadata | undefined;
+}
+
+/** proxy.extensions.access_loggers.open_telemetry.v3.OpenTelemetryAccessLogConfig */
+export interface OpenTelemetryAccessLogConfig {
+  readonly common_config?: CommonGrpcAccessLogConfig | undefined;
+  readonly commonConfig?: CommonGrpcAccessLogConfig | undefined;
+  readonly body?: AnyValue | undefined;
+  readonly attributes?: KeyValueList | undefined;
+  readonly resource_attributes?: KeyValueList | undefined;
+  readonly resourceAttributes?: KeyValueList | undefined;
+  readonly disable_builtin_labels?: boolean | undefined;
+  readonly disableBuiltinLabels?: boolean | undefined;
+  readonly stat_prefix?: string | undefined;
+  readonly statPrefix?: string | undefined;
+  readonly formatters?: readonly ConfigCoreTypedExtensionConfig[] | undefined;
+  readonly http_service?: CoreHttpService | undefined;
+  readonly httpService?: CoreHttpService | undefined;
+  readonly grpc_service?: GrpcService | undefined;
+  readonly grpcService?: GrpcService | undefined;
+  readonly log_name?: string | undefined;
+  readonly logName?: string | undefined;
+  readonly buffer_flush_interval?: Duration | undefined;
+  readonly bufferFlushInterval?: Duration | undefined;
+  readonly buffer_size_bytes?: number | undefined;
+  readonly bufferSizeBytes?: number | undefined;
+  readonly filter_state_objects_to_log?: readonly string[] | undefined;
+  readonly filterStateObjectsToLog?: readonly string[] | undefined;
+  readonly custom_tags?: readonly CustomTag[] | undefined;
+  readonly customTags?: readonly CustomTag[] | undefined;
+  readonly resource_detectors?: readonly ConfigCoreTypedExtensionConfig[] | undefined;
+  readonly resourceDetectors?: readonly ConfigCoreTypedExtensionConfig[] | undefined;
 }
 
 /** proxy.config.trace.v3.OpenTelemetryConfig */

@@ -77,6 +77,8 @@ const FIXED_HEAP = 'type.googleapis.com/envoy.extensions.resource_monitors.fixed
 const SCALED_TIMERS = 'type.googleapis.com/envoy.config.overload.v3.ScaleTimersOverloadActionConfig';
 const OPEN_TELEMETRY = 'type.googleapis.com/envoy.extensions.stat_sinks.open_telemetry.v3.SinkConfig';
 const HTTP_GRPC_LOG = 'type.googleapis.com/envoy.extensions.access_loggers.grpc.v3.HttpGrpcAccessLogConfig';
+const OPEN_TELEMETRY_LOG =
+  'type.googleapis.com/envoy.extensions.access_loggers.open_telemetry.v3.OpenTelemetryAccessLogConfig';
 const CARES = 'type.googleapis.com/envoy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig';
 
 const CERTIFICATE = await selfSigned();
@@ -679,6 +681,17 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
       const grpc_service = { envoy_grpc: { cluster_name: 'web' } };
       const common_config = { log_name: 'a', grpc_service, transport_api_version: 'V3', buffer_flush_interval: value };
       return httpManager({ access_log: [{ name: 'log', typed_config: { '@type': HTTP_GRPC_LOG, common_config } }] });
+    },
+    settingMs: (bootstrap) => {
+      const { settings } = manager(bootstrap).reportedLogs![0]!.logger as { settings: { flushIntervalMs: number } };
+      return settings.flushIntervalMs;
+    },
+  },
+  'proxy.extensions.access_loggers.open_telemetry.v3.OpenTelemetryAccessLogConfig.buffer_flush_interval': {
+    bootstrap: (value) => {
+      const grpc_service = { envoy_grpc: { cluster_name: 'web' } };
+      const typed_config = { '@type': OPEN_TELEMETRY_LOG, grpc_service, buffer_flush_interval: value };
+      return httpManager({ access_log: [{ name: 'log', typed_config }] });
     },
     settingMs: (bootstrap) => {
       const { settings } = manager(bootstrap).reportedLogs![0]!.logger as { settings: { flushIntervalMs: number } };

@@ -155,7 +155,20 @@ export interface AnyValue {
   bool_value: boolean;
   int_value: Int64;
   double_value: number;
-  readonly value?: 'string_value' | 'bool_value' | 'int_value' | 'double_value';
+  array_value: ArrayValue | null;
+  kvlist_value: KeyValueList | null;
+  bytes_value: Uint8Array;
+  readonly value?: 'string_value' | 'bool_value' | 'int_value' | 'double_value' | 'array_value' | 'kvlist_value' | 'bytes_value';
+}
+
+/** opentelemetry.proto.common.v1.ArrayValue */
+export interface ArrayValue {
+  values: AnyValue[];
+}
+
+/** opentelemetry.proto.common.v1.KeyValueList */
+export interface KeyValueList {
+  values: CommonKeyValue[];
 }
 
 /** opentelemetry.proto.common.v1.KeyValue */
@@ -3943,6 +3956,25 @@ export interface CommonGrpcAccessLogConfig {
   custom_tags: CustomTag[];
 }
 
+/** proxy.extensions.access_loggers.open_telemetry.v3.OpenTelemetryAccessLogConfig */
+export interface OpenTelemetryAccessLogConfig {
+  common_config: CommonGrpcAccessLogConfig | null;
+  body: AnyValue | null;
+  attributes: KeyValueList | null;
+  resource_attributes: KeyValueList | null;
+  disable_builtin_labels: boolean;
+  stat_prefix: string;
+  formatters: ConfigCoreTypedExtensionConfig[];
+  http_service: CoreHttpService | null;
+  grpc_service: GrpcService | null;
+  log_name: string;
+  buffer_flush_interval: Duration | null;
+  buffer_size_bytes: UInt32Value | null;
+  filter_state_objects_to_log: string[];
+  custom_tags: CustomTag[];
+  resource_detectors: ConfigCoreTypedExtensionConfig[];
+}
+
 /** proxy.extensions.access_loggers.stream.v3.StdoutAccessLog */
 export interface StdoutAccessLog {
   log_format: SubstitutionFormatString | null;
@@ -6193,6 +6225,8 @@ export interface MessageTypes {
   'opentelemetry.proto.metrics.v1.NumberDataPoint': NumberDataPoint;
   'opentelemetry.proto.metrics.v1.HistogramDataPoint': HistogramDataPoint;
   'opentelemetry.proto.common.v1.AnyValue': AnyValue;
+  'opentelemetry.proto.common.v1.ArrayValue': ArrayValue;
+  'opentelemetry.proto.common.v1.KeyValueList': KeyValueList;
   'opentelemetry.proto.common.v1.KeyValue': CommonKeyValue;
   'opentelemetry.proto.common.v1.InstrumentationScope': InstrumentationScope;
   'opentelemetry.proto.resource.v1.Resource': ResourceResource;
@@ -6667,6 +6701,7 @@ export interface MessageTypes {
   'proxy.extensions.access_loggers.grpc.v3.HttpGrpcAccessLogConfig': HttpGrpcAccessLogConfig;
   'proxy.extensions.access_loggers.grpc.v3.TcpGrpcAccessLogConfig': TcpGrpcAccessLogConfig;
   'proxy.extensions.access_loggers.grpc.v3.CommonGrpcAccessLogConfig': CommonGrpcAccessLogConfig;
+  'proxy.extensions.access_loggers.open_telemetry.v3.OpenTelemetryAccessLogConfig': OpenTelemetryAccessLogConfig;
   'proxy.extensions.access_loggers.stream.v3.StdoutAccessLog': StdoutAccessLog;
   'proxy.extensions.access_loggers.stream.v3.StderrAccessLog': StderrAccessLog;
   'proxy.extensions.clusters.aggregate.v3.ClusterConfig': AggregateClusterConfig;

@@ -29,7 +29,8 @@ const COUNTERS = {
   dropped: 'access_logs.grpc_access_log.logs_dropped',
 };
 
-const SUPPORT: SupportTable = {
+/** Of what several loggers have in common. */
+export const GRPC_LOG_SUPPORT: SupportTable = {
   [`${PACKAGE}.CommonGrpcAccessLogConfig`]: {
     otherwise: rejected(),
     fields: {
@@ -47,7 +48,7 @@ const SUPPORT: SupportTable = {
 
 export const HTTP_GRPC_LOG: AccessLoggerManifest = {
   support: {
-    ...SUPPORT,
+    ...GRPC_LOG_SUPPORT,
     [`${PACKAGE}.HttpGrpcAccessLogConfig`]: {
       otherwise: rejected(),
       fields: {
@@ -74,7 +75,7 @@ export const HTTP_GRPC_LOG: AccessLoggerManifest = {
 
 export const TCP_GRPC_LOG: AccessLoggerManifest = {
   support: {
-    ...SUPPORT,
+    ...GRPC_LOG_SUPPORT,
     [`${PACKAGE}.TcpGrpcAccessLogConfig`]: { otherwise: rejected(), fields: { common_config: supported() } },
   },
   convert(message, at, conversion) {

@@ -1,8 +1,7 @@
 // What main tells the workers of an OpenTelemetry tracer.
 
 import type { Fraction } from '../../../snapshot/index.ts';
-import type { GrpcTarget } from '../../filters.http/grpc/target.ts';
-import type { HttpTarget } from '../../http-target.ts';
+import type { OtlpTarget, ResourceAttributes } from '../../otlp/target.ts';
 import type { SpanCounterNames } from '../span-queue.ts';
 
 /** Who decides which traces are reported: null leaves it to the connection manager, and to whoever sent the request. */
@@ -14,9 +13,9 @@ export type SamplerSettings =
   | null;
 
 export interface OpenTelemetrySettings {
-  readonly target: ({ readonly kind: 'grpc' } & GrpcTarget) | ({ readonly kind: 'http' } & HttpTarget);
+  readonly target: OtlpTarget;
   /** Of the process that reports; its name among them. */
-  readonly resource: readonly (readonly [name: string, value: string])[];
+  readonly resource: ResourceAttributes;
   readonly sampler: SamplerSettings;
   readonly maxSpans: number;
   readonly counters: SpanCounterNames;

@@ -1,7 +1,6 @@
 // Traces for an OpenTelemetry collector: `traceparent` and `tracestate`, spans by OTLP over gRPC or HTTP.
 
 import type {
-  CallAnswer,
   FinishedSpan,
   ReportQueue,
   SpanContext,
@@ -11,10 +10,10 @@ import type {
   TracerContext,
   TracerKind,
 } from '../../../data-plane/index.ts';
-import { unaryAnswer, unaryCall } from '../../filters.http/grpc/unary-call.ts';
-import { MAX_ANSWER_BYTES, spanQueue, takenByStatus } from '../span-queue.ts';
+import { encodeExport, exportCall, takenOf } from '../../otlp/export.ts';
+import { spanQueue } from '../span-queue.ts';
 import { readTraceParent, traceParent } from '../trace-parent.ts';
-import { encodeRequest, encodeSpan, refusedSpans } from './otlp-spans.ts';
+import { encodeSpan } from './otlp-spans.ts';
 import { isSampledBy } from './sampler.ts';
 import type { OpenTelemetrySettings } from './settings.ts';
 
@@ -41,23 +40,8 @@ class OpenTelemetryTracer implements Tracer {
       cluster: target.cluster,
       timeoutMs: target.timeoutMs,
       maxSpans,
-      request(spans, timeoutMs) {
-        const body = encodeRequest(resource, spans);
-        if (target.kind === 'grpc') return unaryCall({ ...target, timeoutMs }, METHOD, body, MAX_ANSWER_BYTES);
-        const { cluster, host, path, headers } = target;
-        return {
-          cluster,
-          method: 'POST',
-          path,
-          host,
-          fields: [['content-type', 'application/x-protobuf'], ...headers],
-          body,
-          isGrpc: false,
-          timeoutMs,
-          maxAnswerBytes: MAX_ANSWER_BYTES,
-        };
-      },
-      takenOf: target.kind === 'grpc' ? takenByGrpc : takenByHttp,
+      request: (spans, timeoutMs) => exportCall(target, METHOD, encodeExport(resource, spans), timeoutMs),
+      takenOf: (answer, spans) => takenOf(target, answer, spans),
     });
   }
 
@@ -94,13 +78,4 @@ class OpenTelemetryTracer implements Tracer {
   close(): void {
     this.#queue.close();
   }
-}
-
-function takenByGrpc(answer: CallAnswer, spans: number): number {
-  const message = unaryAnswer(answer);
-  return message === null ? 0 : spans - refusedSpans(message);
-}
-
-function takenByHttp(answer: CallAnswer, spans: number): number {
-  return takenByStatus(answer, spans) === 0 ? 0 : spans - refusedSpans(answer.body);
 }
