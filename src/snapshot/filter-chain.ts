@@ -48,7 +48,24 @@ export interface ProxyProtocolSettings {
   readonly acceptsV1: boolean;
   readonly acceptsV2: boolean;
   readonly statPrefix: string;
+  /** What becomes metadata of the connection. */
+  readonly rules: readonly TlvRule[];
 }
+
+/** A type of TLV, 0 to 255, and where its value goes, as text. */
+export interface TlvRule {
+  readonly type: number;
+  readonly namespace: string;
+  readonly key: string;
+}
+
+/** Connections, by the port that they were meant for. */
+export type ConnectionPredicate =
+  | { readonly kind: 'any' }
+  | { readonly kind: 'not'; readonly rule: ConnectionPredicate }
+  | { readonly kind: 'all' | 'one-of'; readonly rules: readonly ConnectionPredicate[] }
+  /** The end is not among them. */
+  | { readonly kind: 'port'; readonly start: number; readonly end: number };
 
 /** The original destination listener filter: asks the system where a redirected connection meant to go. */
 export interface OriginalDstFilterSettings {
@@ -69,11 +86,15 @@ export interface HttpInspectorSettings {
   readonly kind: 'http-inspector';
 }
 
-export type ListenerFilterSettings =
+export type ListenerFilterSettings = (
   | ProxyProtocolSettings
   | OriginalDstFilterSettings
   | TlsInspectorSettings
-  | HttpInspectorSettings;
+  | HttpInspectorSettings
+) & {
+  /** Connections that it does not look at; absent for none. */
+  readonly disabledFor?: ConnectionPredicate;
+};
 
 export interface FilterChainSnapshot {
   /** Identifies it among those that its listener has and has had. */

@@ -61,11 +61,13 @@ export type {
   FilterChainSettings,
   FilterChainSnapshot,
   HttpInspectorSettings,
+  ConnectionPredicate,
   ListenerFilterSettings,
   ListenerFilterSnapshot,
   OriginalDstFilterSettings,
   ProxyProtocolSettings,
   TlsInspectorSettings,
+  TlvRule,
 } from './filter-chain.ts';
 export type {
   FormatCommand,

@@ -27,6 +27,7 @@ export const PROXY_PROTOCOL: ProxyProtocolSettings = {
   acceptsV1: true,
   acceptsV2: true,
   statPrefix: '',
+  rules: [],
 };
 
 export const TLS_INSPECTOR: TlsInspectorSettings = {

@@ -1,6 +1,12 @@
 // ListenerFilter messages → ListenerFilterSettings, and the older switches that stand for some of them.
 
-import type { ListenerFilterSettings, ProxyProtocolSettings, TlsInspectorSettings } from '../../snapshot/index.ts';
+import type {
+  ConnectionPredicate,
+  ListenerFilterSettings,
+  ProxyProtocolSettings,
+  TlsInspectorSettings,
+  TlvRule,
+} from '../../snapshot/index.ts';
 import { ProxyProtocolConfig_Version as Version } from '../proto/generated/enums.ts';
 import { openExtension } from './extension.ts';
 import type { FaultSink } from './fault-sink.ts';
@@ -11,6 +17,8 @@ const ORIGINAL_DST = 'proxy.extensions.filters.listener.original_dst.v3.Original
 const PROXY_PROTOCOL = 'proxy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol';
 const TLS_INSPECTOR = 'proxy.extensions.filters.listener.tls_inspector.v3.TlsInspector';
 const HTTP_INSPECTOR = 'proxy.extensions.filters.listener.http_inspector.v3.HttpInspector';
+/** Where values go that no rule puts elsewhere. */
+const TLV_NAMESPACE = 'envoy.filters.listener.proxy_protocol';
 const DEFAULT_MAX_CLIENT_HELLO_BYTES = 16 * 1024;
 /** What is added for chains that cannot be told apart otherwise. */
 const PLAIN_TLS_INSPECTOR: TlsInspectorSettings = {
@@ -25,7 +33,10 @@ const PLAIN_PROXY_PROTOCOL: ProxyProtocolSettings = {
   acceptsV1: true,
   acceptsV2: true,
   statPrefix: '',
+  rules: [],
 };
+
+type ListenerFilterPredicate = NonNullable<Listener['listener_filters'][number]['filter_disabled']>;
 
 /** Filters that this build lacks are left out: the support table has refused them. */
 export function convertListenerFilters(
@@ -34,20 +45,10 @@ export function convertListenerFilters(
   faults: FaultSink,
 ): readonly ListenerFilterSettings[] {
   const filters = message.listener_filters.flatMap((filter, index): ListenerFilterSettings[] => {
-    const opened = openExtension(filter.typed_config);
-    const settingsAt = `${at}.listener_filters[${index}].typed_config`;
-    switch (opened?.typeName) {
-      case ORIGINAL_DST:
-        return [{ kind: 'original-dst' }];
-      case PROXY_PROTOCOL:
-        return [convertProxyProtocol(opened.message as ProxyProtocol, settingsAt, faults)];
-      case TLS_INSPECTOR:
-        return [convertTlsInspector(opened.message as TlsInspector)];
-      case HTTP_INSPECTOR:
-        return [{ kind: 'http-inspector' }];
-      default:
-        return [];
-    }
+    const { filter_disabled: disabled } = filter;
+    const own = convertListenerFilter(filter, `${at}.listener_filters[${index}].typed_config`, faults);
+    if (own === undefined) return [];
+    return [disabled === null ? own : { ...own, disabledFor: convertPredicate(disabled) }];
   });
   const has = (wanted: ListenerFilterSettings['kind']): boolean => filters.some(({ kind }) => kind === wanted);
   if (usesProxyProto(message.filter_chains, at, faults) && !has('proxy-protocol')) filters.push(PLAIN_PROXY_PROTOCOL);
@@ -59,6 +60,27 @@ export function convertListenerFilters(
     filters.push(PLAIN_TLS_INSPECTOR);
   }
   return filters;
+}
+
+/** @returns undefined for one that this build lacks. */
+function convertListenerFilter(
+  filter: Listener['listener_filters'][number],
+  at: string,
+  faults: FaultSink,
+): ListenerFilterSettings | undefined {
+  const opened = openExtension(filter.typed_config);
+  switch (opened?.typeName) {
+    case ORIGINAL_DST:
+      return { kind: 'original-dst' };
+    case PROXY_PROTOCOL:
+      return convertProxyProtocol(opened.message as ProxyProtocol, at, faults);
+    case TLS_INSPECTOR:
+      return convertTlsInspector(opened.message as TlsInspector);
+    case HTTP_INSPECTOR:
+      return { kind: 'http-inspector' };
+    default:
+      return undefined;
+  }
 }
 
 /** Index of the first filter chain that is chosen by what only a TLS inspector finds out; undefined without any. */
@@ -91,7 +113,31 @@ function convertProxyProtocol(message: ProxyProtocol, at: string, faults: FaultS
     acceptsV1,
     acceptsV2,
     statPrefix: message.stat_prefix,
+    rules: message.rules.flatMap((rule) => convertRule(rule) ?? []),
   };
+}
+
+/** @returns undefined for one that keeps nothing. */
+function convertRule({ tlv_type: type, on_tlv_present: target }: ProxyProtocol['rules'][number]): TlvRule | undefined {
+  if (target === null) return undefined;
+  return { type, namespace: target.metadata_namespace || TLV_NAMESPACE, key: target.key };
+}
+
+function convertPredicate(message: ListenerFilterPredicate): ConnectionPredicate {
+  switch (message.rule) {
+    case 'or_match':
+      return { kind: 'one-of', rules: message.or_match!.rules.map(convertPredicate) };
+    case 'and_match':
+      return { kind: 'all', rules: message.and_match!.rules.map(convertPredicate) };
+    case 'not_match':
+      return { kind: 'not', rule: convertPredicate(message.not_match!) };
+    case 'destination_port_range': {
+      const { start, end } = message.destination_port_range!;
+      return { kind: 'port', start, end };
+    }
+    default:
+      return { kind: 'any' };
+  }
 }
 
 /** The header comes before a filter chain can be chosen: the first chain speaks for all of them. */

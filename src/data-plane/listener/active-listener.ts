@@ -77,7 +77,6 @@ export type CreateFilter = (chain: FilterChainSnapshot, ingress: IngressFacts, d
 
 export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwner, ListeningSocketOwner {
   readonly listenerFilters: readonly ListenerFilter[];
-  readonly filtersWithoutBytes: number;
   readonly listenerFiltersTimeoutMs: number;
   readonly continueOnListenerFiltersTimeout: boolean;
   readonly #context: WorkerContext;
@@ -132,8 +131,6 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
     this.#statBase = context.stats.base(snapshot.statBlock);
     this.#workerStatBase = context.stats.base(snapshot.workerStatBlocks[context.workerIndex]!);
     this.listenerFilters = snapshot.listenerFilters.map((filter) => createListenerFilter(context, filter));
-    const firstReader = this.listenerFilters.findIndex(({ readsBytes }) => readsBytes);
-    this.filtersWithoutBytes = firstReader === -1 ? this.listenerFilters.length : firstReader;
     this.listenerFiltersTimeoutMs = settings.listenerFiltersTimeoutMs;
     this.continueOnListenerFiltersTimeout = settings.continueOnListenerFiltersTimeout;
     this.#noChain = { chainName: '', chainMetadata: undefined, listenerMetadata: settings.metadata };
@@ -379,7 +376,7 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
     if (owner === undefined || owner === this) return false;
     this.#limits.handOver(socket, owner.#limits);
     // How a socket is read stays as it is once it has been read.
-    const isUnread = this.filtersWithoutBytes === this.listenerFilters.length && this.#limitedReads === null;
+    const isUnread = !this.listenerFilters.some(({ readsBytes }) => readsBytes) && this.#limitedReads === null;
     owner.#begin(socket, connection.handedOver(owner.#bufferLimitBytes), owner.#setSocketOptions, isUnread);
     return true;
   }
@@ -475,15 +472,21 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
   ): void {
     if (setOptions !== undefined) this.#configure(socket, setOptions);
     if (isUnread) this.#limitedReads?.apply(socket);
-    for (let index = 0; index < this.filtersWithoutBytes; index++) {
-      this.listenerFilters[index]!.inspect(NO_BYTES, 0, 0, connection);
+    const filters = this.listenerFilters;
+    let next = 0;
+    // A client that lets the server speak first is not waited for by who does not look at it.
+    while (next < filters.length) {
+      const filter = filters[next]!;
+      if (filter.readsBytes && filter.isDisabledFor?.(connection) !== true) break;
+      if (!filter.readsBytes) filter.inspect(NO_BYTES, 0, 0, connection);
+      next++;
     }
-    if (this.filtersWithoutBytes === this.listenerFilters.length) {
+    if (next === filters.length) {
       this.onListenerFiltersDone(connection);
       return;
     }
     this.#count(downstream_pre_cx_active, 1);
-    this.#phases.add(new ListenerFilterPhase(this.#context, this, connection));
+    this.#phases.add(new ListenerFilterPhase(this.#context, this, connection, next));
   }
 
   #configure(socket: Socket, set: SocketOptionSetter): void {

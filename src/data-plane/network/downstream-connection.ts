@@ -157,6 +157,7 @@ export class DownstreamConnection {
     copy.isHandedOver = true;
     copy.#restored = this.#restored;
     copy.#destination = this.#destination;
+    copy.metadata = this.metadata;
     copy.announce(this.#transportProtocol, this.#requestedServerName, this.#applicationProtocols);
     return copy;
   }

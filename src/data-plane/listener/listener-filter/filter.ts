@@ -11,6 +11,8 @@ export const REFUSED = -2;
 export interface ListenerFilter {
   /** False: it decides without any, so that it need not wait for a client that lets the server speak first. */
   readonly readsBytes: boolean;
+  /** It does not look at this connection. */
+  isDisabledFor?(connection: DownstreamConnection): boolean;
   /**
    * @param bytes all that has come and that no earlier filter has taken, from `start` to `end`; borrowed until return.
    * @returns how many of them the filter takes for itself, being done, or NEED_MORE or REFUSED.

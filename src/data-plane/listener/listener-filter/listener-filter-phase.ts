@@ -19,8 +19,6 @@ export type PhaseEnd = 'done' | 'refused' | 'remote-close' | 'remote-error' | 't
 /** The listener, as a connection in this phase sees it. */
 export interface ListenerFilterPhaseOwner {
   readonly listenerFilters: readonly ListenerFilter[];
-  /** So many of them, from the first, have seen the connection already. */
-  readonly filtersWithoutBytes: number;
   /** 0 for no limit. */
   readonly listenerFiltersTimeoutMs: number;
   readonly continueOnListenerFiltersTimeout: boolean;
@@ -46,12 +44,18 @@ export class ListenerFilterPhase implements SocketOwner, Arrival {
   /** Bytes of what is held that filters have taken. */
   #taken = 0;
 
-  constructor(context: WorkerContext, owner: ListenerFilterPhaseOwner, connection: DownstreamConnection) {
+  /** @param nextFilter the first that has not seen the connection yet. */
+  constructor(
+    context: WorkerContext,
+    owner: ListenerFilterPhaseOwner,
+    connection: DownstreamConnection,
+    nextFilter: number,
+  ) {
     this.#context = context;
     this.#owner = owner;
     this.#connection = connection;
     this.#socket = connection.socket;
-    this.#nextFilter = owner.filtersWithoutBytes;
+    this.#nextFilter = nextFilter;
     this.#timer = new ArrivalTimer(this, context.wheel, connection.startMs, owner.listenerFiltersTimeoutMs);
     attachAccepted(this.#socket, this, context.readMode);
   }

@@ -14,6 +14,8 @@ export interface ProxyHeader {
   readonly length: number;
   /** Null when the sender does not say: the addresses of the socket hold. */
   readonly addresses: RestoredAddresses | null;
+  /** Where TLVs begin, counted from the header's first byte; they end with it. Absent without any. */
+  readonly tlvsAt?: number;
 }
 
 export type ProxyHeaderResult = ProxyHeader | typeof INCOMPLETE | typeof ABSENT | typeof BROKEN;

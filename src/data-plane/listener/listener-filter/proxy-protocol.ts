@@ -7,11 +7,14 @@ import { PROXY_PROTOCOL_STATS } from '../../../stats/index.ts';
 import type { DownstreamConnection } from '../../network/downstream-connection.ts';
 import type { WorkerContext } from '../../worker-context.ts';
 import { type ListenerFilter, NEED_MORE, REFUSED } from './filter.ts';
-import { ABSENT, BROKEN, INCOMPLETE, type ProxyHeaderResult } from './proxy-header.ts';
+import { ABSENT, BROKEN, INCOMPLETE, type ProxyHeader, type ProxyHeaderResult } from './proxy-header.ts';
 import { parseProxyV1 } from './proxy-header-v1.ts';
-import { parseProxyV2 } from './proxy-header-v2.ts';
+import { parseProxyV2, readTlvs } from './proxy-header-v2.ts';
 
 const stats = PROXY_PROTOCOL_STATS.index;
+/** What stands for bytes that are no UTF-8. */
+const NO_CHARACTER = '\ufffd';
+const IN_ITS_PLACE = '!';
 
 interface Version {
   readonly parse: (bytes: Buffer, start: number, end: number) => ProxyHeaderResult;
@@ -58,7 +61,8 @@ export class ProxyProtocolFilter implements ListenerFilter {
       if (!isAccepted && this.#settings.isOptional) continue;
       const header = version.parse(bytes, start, end);
       if (header === INCOMPLETE) isUndecided = true;
-      else if (header !== ABSENT) return this.#take(version, isAccepted, header, connection);
+      else if (header !== ABSENT)
+        return this.#take(version, isAccepted, header, bytes.subarray(start, end), connection);
     }
     if (isUndecided) return NEED_MORE;
     this.#count(this.#settings.isOptional ? stats.not_found_allowed : stats.not_found_disallowed);
@@ -69,19 +73,36 @@ export class ProxyProtocolFilter implements ListenerFilter {
     version: Version,
     isAccepted: boolean,
     header: Exclude<ProxyHeaderResult, typeof INCOMPLETE | typeof ABSENT>,
+    bytes: Buffer,
     connection: DownstreamConnection,
   ): number {
     if (!isAccepted) {
       this.#count(version.disallowed);
       return REFUSED;
     }
-    if (header === BROKEN) {
+    if (header === BROKEN || !this.#tell(header, bytes, connection)) {
       this.#count(version.error);
       return REFUSED;
     }
     this.#count(version.found);
     if (header.addresses !== null) connection.restoreAddresses(header.addresses);
     return header.length;
+  }
+
+  /** Says what the rules ask for. @returns false for TLVs that cannot be read. */
+  #tell({ tlvsAt, length }: ProxyHeader, bytes: Buffer, connection: DownstreamConnection): boolean {
+    const { rules } = this.#settings;
+    if (rules.length === 0 || tlvsAt === undefined) return true;
+    const told: (() => void)[] = [];
+    const isWhole = readTlvs(bytes, tlvsAt, length, (type, value) => {
+      for (const rule of rules) {
+        if (rule.type !== type) continue;
+        const text = value.toString('utf8').replaceAll(NO_CHARACTER, IN_ITS_PLACE);
+        told.push(() => connection.addMetadata(rule.namespace, { [rule.key]: text }));
+      }
+    });
+    if (isWhole) for (const tell of told) tell();
+    return isWhole;
   }
 
   #count(stat: number): void {

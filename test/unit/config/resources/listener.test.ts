@@ -312,12 +312,42 @@ describe('the PROXY protocol', () => {
       withFilter({ allow_requests_without_proxy_protocol: true, disallowed_versions: ['V1'], stat_prefix: 'p' }),
     );
     assert.deepEqual(settings.listenerFilters, [
-      { kind: 'proxy-protocol', isOptional: true, acceptsV1: false, acceptsV2: true, statPrefix: 'p' },
+      { kind: 'proxy-protocol', isOptional: true, acceptsV1: false, acceptsV2: true, statPrefix: 'p', rules: [] },
     ]);
     assert.deepEqual([settings.listenerFiltersTimeoutMs, settings.continueOnListenerFiltersTimeout], [2000, true]);
     assert.deepEqual(errorsOf(withFilter({ disallowed_versions: ['V1', 'V2'] })), [
       `${AT}.listener_filters[0].typed_config.disallowed_versions: leaves no version that is allowed`,
     ]);
+  });
+
+  it('keeps TLVs by rule, under its own name where none is given', () => {
+    const rules = [
+      { tlv_type: 0xea, on_tlv_present: { key: 'vpce' } },
+      { tlv_type: 2, on_tlv_present: { metadata_namespace: 'own', key: 'authority' } },
+      { tlv_type: 3 },
+    ];
+    const [filter] = settingsOf(withFilter({ rules })).listenerFilters;
+    assert.equal(filter?.kind, 'proxy-protocol');
+    assert.deepEqual(filter.rules, [
+      { type: 0xea, namespace: 'envoy.filters.listener.proxy_protocol', key: 'vpce' },
+      { type: 2, namespace: 'own', key: 'authority' },
+    ]);
+  });
+
+  it('may be left out for connections by the port that they were meant for', () => {
+    const range = (start: number, end: number): JsonObject => ({ destination_port_range: { start, end } });
+    const disabled = {
+      not_match: { or_match: { rules: [range(1, 2), { and_match: { rules: [range(3, 9), { any_match: true }] } }] } },
+    };
+    const {
+      listener_filters: [own],
+    } = withFilter({}) as { listener_filters: [JsonObject] };
+    const settings = settingsOf(
+      listenerWith([tcpFilter({})], { listener_filters: [{ ...own, filter_disabled: disabled }] }),
+    );
+    const port = (start: number, end: number): object => ({ kind: 'port', start, end });
+    const rules = [port(1, 2), { kind: 'all', rules: [port(3, 9), { kind: 'any' }] }];
+    assert.deepEqual(settings.listenerFilters[0]!.disabledFor, { kind: 'not', rule: { kind: 'one-of', rules } });
   });
 
   it('may be asked for by its name alone, also the older one', () => {
