@@ -56,12 +56,12 @@ export type {
 export { NO_CELLS, namesMembers } from './cluster.ts';
 export type { DrainedListeners, DrainProgress, DrainState, DrainStrategy } from './drain.ts';
 export type {
+  ConnectionPredicate,
   ConnectionSourceType,
   FilterChainMatch,
   FilterChainSettings,
   FilterChainSnapshot,
   HttpInspectorSettings,
-  ConnectionPredicate,
   ListenerFilterSettings,
   ListenerFilterSnapshot,
   OriginalDstFilterSettings,

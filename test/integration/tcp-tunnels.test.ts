@@ -11,6 +11,7 @@ import { describe, type TestContext, test } from 'node:test';
 import { parseFormat } from '../../src/config/resources/format/format-string.ts';
 import { DEFAULT_HTTP2_SETTINGS } from '../../src/config/resources/http2-options.ts';
 import type { HeaderAddition, TcpProxySettings, TcpTunnelSettings } from '../../src/snapshot/index.ts';
+import { NO_LIMITS } from '../support/clusters.ts';
 import { type ClusterOverrides, DataPlaneFixture, loopback } from '../support/data-plane.ts';
 import { eventually } from '../support/eventually.ts';
 import { Http2Upstream, readAll } from '../support/http2-upstream.ts';
@@ -195,12 +196,17 @@ for (const [name, cluster] of PROTOCOLS) {
       await eventually(() => end.clusterStat('web', 'upstream_cx_active') === 0, 'the end behind the far proxy');
     });
 
-    test('holds its client back as long as the upstream does not read', async (t) => {
-      const upstream = await WireUpstream.start((socket) => socket.pause());
+    test('holds its client back as long as the upstream does not read, and goes on when it does', async (t) => {
+      let received = 0;
+      const upstream = await WireUpstream.start((socket) => {
+        socket.on('data', (chunk: Buffer) => (received += chunk.length)).pause();
+      });
       const { proxy, port } = await near(t, [(await far(t, upstream)).port], {}, cluster);
       const wire = new WireClient(port).write(Buffer.alloc(64_000_000));
       const isHeldBack = (): boolean => proxy.tcpStat('downstream_flow_control_paused_reading_total') > 0;
       await eventually(isHeldBack, 'the client is held back');
+      upstream.sockets[0]!.resume();
+      await eventually(() => received === 64_000_000, 'all of it');
       wire.close();
     });
   });
@@ -283,6 +289,22 @@ describe('a TCP proxy that asks for tunnels', () => {
     assert.equal(await wire.rest(), '');
     assert.equal(proxy.clusterStat('raw', 'upstream_rq_timeout'), 1);
     assert.deepEqual(await entries(), ['UF,URX 1 - -']);
+  });
+
+  test('gives up a client for which there is no connection in that time', async (t) => {
+    const clock = new ManualClock();
+    const upstream = await wireProxy(t, () => ESTABLISHED);
+    const circuitBreakers = { default: { ...NO_LIMITS, maxConnections: 1 }, high: NO_LIMITS };
+    const cluster = { connectTimeoutMs: 5000, circuitBreakers };
+    const { proxy, port } = await near(t, [upstream.port], {}, cluster, clock);
+    const first = new WireClient(port).write('ping');
+    assert.equal(String(await first.bytes(4)), 'ping');
+    const second = new WireClient(port);
+    await eventually(() => proxy.tcpStat('downstream_cx_total') === 2, 'the other client');
+    clock.turn(5100);
+    assert.equal(await second.rest(), '');
+    assert.equal(upstream.heads.length, 1);
+    assert.equal(proxy.clusterStat('raw', 'upstream_rq_pending_active'), 0);
   });
 
   test('lets go of a request whose client leaves before the answer', async (t) => {

@@ -196,11 +196,15 @@ test('a session leaves a host that has fallen ill as soon as there is another', 
 
 test('a session whose host has gone ends, and the next datagram goes to another', async (t) => {
   const servers = await Promise.all(['one', 'two'].map((name) => UdpServer.start(t, () => name)));
-  const { proxy, port } = await proxyTo(t, [servers[0]!.port]);
+  const clock = new ManualClock();
+  const { proxy, port } = await proxyTo(t, [servers[0]!.port], { clock });
   const client = await UdpClient.to(t, port);
   assert.equal(await client.ask('x'), 'one');
   proxy.cluster('raw', [loopback(servers[1]!.port)]);
   await eventually(() => proxy.udpStat('downstream_sess_active') === 0, 'the end of the session');
+  // Its idle time has ended with it.
+  clock.turn(61_000);
+  assert.equal(proxy.udpStat('idle_timeout'), 0);
   assert.equal(await client.ask('y'), 'two');
 });
 
