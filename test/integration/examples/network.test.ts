@@ -1,15 +1,17 @@
 // The examples in which no HTTP service is spoken to, by programs that speak what they carry.
 
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { createServer } from 'node:net';
+import path from 'node:path';
 import { it } from 'node:test';
 import { runProgram } from '../../support/child-process.ts';
 import { DnsServer } from '../../support/dns-server.ts';
 import { portOf, startExample } from '../../support/examples.ts';
 import { WireClient } from '../../support/wire.ts';
 
-const NO_DIG = spawnSync('dig', ['-v']).error === undefined ? false : 'dig is not installed';
+const FOLDERS = (process.env.PATH ?? '').split(path.delimiter);
+const NO_DIG = !FOLDERS.some((folder) => existsSync(path.join(folder, 'dig'))) && 'dig is not installed';
 
 it('two proxies carry connections of any protocol as CONNECT over one connection of HTTP/2, to one place and no other', async (t) => {
   const database = createServer((socket) => {
