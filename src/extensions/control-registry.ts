@@ -10,8 +10,8 @@ import type {
   TracerManifests,
 } from '../config/index.ts';
 import { HTTP_GRPC_LOG, TCP_GRPC_LOG } from './access_loggers/grpc/config.ts';
-import { ADAPTIVE_CONCURRENCY } from './filters.http/adaptive_concurrency/config.ts';
 import { OPEN_TELEMETRY_LOG } from './access_loggers/open_telemetry/config.ts';
+import { ADAPTIVE_CONCURRENCY } from './filters.http/adaptive_concurrency/config.ts';
 import { BANDWIDTH_LIMIT } from './filters.http/bandwidth_limit/config.ts';
 import { BASIC_AUTH_MANIFEST } from './filters.http/basic_auth/config.ts';
 import { BUFFER_MANIFEST } from './filters.http/buffer/config.ts';

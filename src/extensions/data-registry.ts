@@ -8,8 +8,8 @@ import type {
   TracerRegistry,
 } from '../data-plane/index.ts';
 import { HTTP_GRPC_LOGGER, TCP_GRPC_LOGGER } from './access_loggers/grpc/logger.ts';
-import { ADAPTIVE_CONCURRENCY_FILTER } from './filters.http/adaptive_concurrency/filter.ts';
 import { OPEN_TELEMETRY_LOGGER } from './access_loggers/open_telemetry/logger.ts';
+import { ADAPTIVE_CONCURRENCY_FILTER } from './filters.http/adaptive_concurrency/filter.ts';
 import { BANDWIDTH_LIMIT_FILTER } from './filters.http/bandwidth_limit/filter.ts';
 import { BASIC_AUTH_FILTER } from './filters.http/basic_auth/filter.ts';
 import { BUFFER_FILTER } from './filters.http/buffer/filter.ts';
