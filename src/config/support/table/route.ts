@@ -419,7 +419,7 @@ export const ROUTE_SUPPORT: SupportTable = {
       request_headers_to_add: supported('as on Route'),
       response_headers_to_add: supported('as on Route'),
       response_headers_to_remove: supported('as on Route'),
-      early_data_policy: warned(),
+      early_data_policy: warned('no request goes out as early data'),
     },
   },
   'proxy.config.route.v3.RouteAction.RequestMirrorPolicy': {
@@ -429,7 +429,7 @@ export const ROUTE_SUPPORT: SupportTable = {
       cluster_header: supported(),
       runtime_key: supported(),
       runtime_fraction: supported(),
-      trace_sampled: warned(),
+      trace_sampled: warned('copies have no spans of their own'),
       disable_shadow_host_suffix_append: supported(),
       host_rewrite_literal: supported(),
       request_headers_mutations: supported(),
