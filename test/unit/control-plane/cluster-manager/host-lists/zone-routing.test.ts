@@ -231,7 +231,7 @@ describe('picks by zone', () => {
     spare.shares(10);
     assert.deepEqual(spare.counts, {});
     const panic = open([...fleet({ a: 1, b: 1 }), ...fleet({ a: 3 }, { healthFlags: ILL })], proxies({ a: 1, b: 1 }));
-    assert.equal(panic.shares(100)['b']! > 0, true);
+    assert.equal(panic.shares(100).b! > 0, true);
     assert.deepEqual(panic.counts, { lb_healthy_panic: 100 });
   });
 
