@@ -36,6 +36,8 @@ export interface ExtensionRow {
   readonly config: string;
   /** Message of its per-route settings, where that is another one. */
   readonly perRoute?: string;
+  /** What whoever wants an extension that weir does not have may do. */
+  readonly instead?: string;
 }
 
 type Rows = readonly ExtensionRow[];
@@ -45,8 +47,14 @@ const row = (config: string, canonical: string, ...others: string[]): ExtensionR
   config,
 });
 
+const refused = (instead: string, canonical: string, ...others: string[]): ExtensionRow => ({
+  ...row('undescribed', canonical, ...others),
+  instead,
+});
+
 const perRoute = (message: string, base: ExtensionRow): ExtensionRow => ({ ...base, perRoute: message });
 
+const OWN_FILTER = 'a filter of your own can do what it does (docs/filters.md)';
 const NETWORK = 'extensions.filters.network';
 const HTTP = 'extensions.filters.http';
 const LISTENER = 'extensions.filters.listener';
@@ -95,7 +103,18 @@ const HTTP_FILTERS: Rows = [
   row(`${HTTP}.grpc_http1_bridge.v3.Config`, 'filters.http.grpc_http1_bridge', 'grpc_http1_bridge'),
   row(`${HTTP}.grpc_stats.v3.FilterConfig`, 'filters.http.grpc_stats'),
   row('undescribed', 'filters.http.ip_tagging', 'ip_tagging'),
-  row('undescribed', 'filters.http.lua', 'lua'),
+  refused(OWN_FILTER, 'filters.http.lua', 'lua'),
+  refused(OWN_FILTER, 'filters.http.wasm'),
+  refused(OWN_FILTER, 'filters.http.golang'),
+  refused(OWN_FILTER, 'filters.http.dynamic_modules'),
+  refused('a filter of your own can call a cluster (docs/filters.md)', 'filters.http.ext_proc'),
+  refused('jwt_authn verifies tokens, and ext_authz asks a service that logs users in', 'filters.http.oauth2'),
+  refused('all routes and clusters are there from the start', 'filters.http.on_demand'),
+  row('undescribed', 'filters.http.admission_control'),
+  row('undescribed', 'filters.http.cache'),
+  row('undescribed', 'filters.http.composite'),
+  row('undescribed', 'filters.http.custom_response'),
+  row('undescribed', 'filters.http.stateful_session'),
   row('undescribed', 'filters.http.squash', 'squash'),
   row('undescribed', 'filters.http.dynamo', 'http_dynamo_filter'),
   perRoute(

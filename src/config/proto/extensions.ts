@@ -16,6 +16,8 @@ export interface Extension {
   readonly config: string;
   /** Full name of the message of per-route settings; the same as `config` for most. */
   readonly perRouteConfig: string;
+  /** What to do without it; empty where there is nothing to say. */
+  readonly instead: string;
 }
 
 /** Where an extension is configured. */
@@ -41,7 +43,7 @@ function extensionOf(category: ExtensionCategory, row: ExtensionRow): Extension 
   const names = row.names.flatMap(spellings);
   const config = messageName(row.config);
   const perRouteConfig = row.perRoute === undefined ? config : messageName(row.perRoute);
-  return { category, canonicalName: names[0]!, names, config, perRouteConfig };
+  return { category, canonicalName: names[0]!, names, config, perRouteConfig, instead: row.instead ?? '' };
 }
 
 /** Transport sockets had bare names once: `tls`, `raw_buffer`. */

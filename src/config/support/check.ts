@@ -3,7 +3,7 @@
 // need no probe left out, so that thousands of clusters cost a few property reads each.
 
 import type { Field, Type } from 'protobufjs';
-import { extensionPlace } from '../proto/extensions.ts';
+import { type ExtensionPlace, extensionPlace, findExtension } from '../proto/extensions.ts';
 import type { FieldOptions } from '../proto/options.ts';
 import { openExtension } from '../resources/extension.ts';
 import type { FaultSink } from '../resources/fault-sink.ts';
@@ -34,6 +34,7 @@ type Visit<Value> = (value: Value, at: string, report: SupportReport) => void;
 /** Of what is inside a field that is supported as a whole: only deprecated fields are looked for there. */
 const WHOLE = 'whole';
 const SUPPORTED_WHOLE = supportedWhole();
+const IS_LACKING = 'is not supported by this build';
 
 export class SupportCheck {
   readonly #table: SupportTable;
@@ -117,7 +118,7 @@ export class SupportCheck {
       return eachValue<Any>(field, (any, at, report) => {
         if (this.#enterExtension(types, any, at, report)) {
           if (isDisabled(field, any, at, report)) report.add('error', at, `${quote(any.type_url)} ${IS_DISABLED}`);
-        } else if (severity !== 'left') report.add(severity, at, lacking(any.type_url));
+        } else if (severity !== 'left') report.add(severity, at, `${quote(any.type_url)} ${IS_LACKING}`);
       });
     }
     // Beside the name that it goes with; any other field holds an extension of its own, or none.
@@ -137,7 +138,7 @@ export class SupportCheck {
         return;
       }
       if (severity === 'left') return;
-      const text = lacking(shown);
+      const text = lacking(shown, placeOf(field, anyAt));
       if (holder.is_optional === true) report.add('warning', place, `${text}; it is left out, being optional`);
       else report.add(severity, place, severity === 'error' ? text : `${text}; ${note}`);
     };
@@ -155,10 +156,14 @@ export class SupportCheck {
 /** Transport sockets of clusters are extensions of another category than those of listeners. */
 const CLUSTERS = /^static_resources\.clusters\b/;
 
+function placeOf(field: Field, at: string): ExtensionPlace | undefined {
+  return extensionPlace(field.parent!.fullName.slice(1), field.name, CLUSTERS.test(at));
+}
+
 /** @param extension its settings, or its name where it takes none. */
 function isDisabled(field: Field, extension: Any | string, at: string, { disabled }: SupportReport): boolean {
   if (disabled.isEmpty) return false;
-  const place = extensionPlace(field.parent!.fullName.slice(1), field.name, CLUSTERS.test(at));
+  const place = placeOf(field, at);
   if (typeof extension === 'string') return place !== undefined && disabled.hasName(place.category, extension);
   const opened = openExtension(extension);
   return opened !== undefined && disabled.hasType(opened.typeName, place);
@@ -196,8 +201,10 @@ function consequence({ severity, note }: UnsupportedVerdict | LimitedVerdict): s
   return severity === 'warning' ? `; ${note || 'it has no effect'}` : '';
 }
 
-function lacking(extension: string): string {
-  return `${quote(extension)} is not supported by this build`;
+/** @param place where it stands. */
+function lacking(extension: string, place: ExtensionPlace | undefined): string {
+  const instead = (place && findExtension(place.category, extension)?.instead) || '';
+  return `${quote(extension)} ${IS_LACKING}${instead && `: ${instead}`}`;
 }
 
 /** A probe that visits every value of a field: the one, those of a list, or those of a map. */
