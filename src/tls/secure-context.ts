@@ -3,11 +3,17 @@
 import { DEFAULT_CIPHERS, getCACertificates, rootCertificates, type SecureContextOptions } from 'node:tls';
 import type { TlsCertificateSettings, TlsSettings, TlsValidationSettings } from '../snapshot/index.ts';
 
+/** Empty before the first question: a start without TLS loads nothing of it. */
+let knownCiphers = '';
+
 /**
  * Of TLS 1.2, Node puts those of RSA first, and a server with certificates of both kinds would sign by the key that costs it
  * some ten times as much. These are Node's, those of ECDSA first, as OpenSSL itself and the other proxies have them.
  */
-const CIPHERS = ecdsaFirst(DEFAULT_CIPHERS.split(':')).join(':');
+function defaultCiphers(): string {
+  if (knownCiphers === '') knownCiphers = ecdsaFirst(DEFAULT_CIPHERS.split(':')).join(':');
+  return knownCiphers;
+}
 
 function ecdsaFirst(names: readonly string[]): string[] {
   const rank = (name: string): number => (name.startsWith('TLS_') ? 0 : name.startsWith('ECDHE-ECDSA-') ? 1 : 2);
@@ -28,7 +34,7 @@ export function secureContextOptions(
   return {
     minVersion,
     maxVersion,
-    ciphers: ciphers === '' ? CIPHERS : ciphers,
+    ciphers: ciphers === '' ? defaultCiphers() : ciphers,
     ...(curves === '' ? {} : { ecdhCurve: curves }),
     ...(signatureAlgorithms === '' ? {} : { sigalgs: signatureAlgorithms }),
     cert: pem.map(({ chain }) => chain),
