@@ -49,12 +49,14 @@ async function runWorkloads(contenders: readonly Contender[], options: BenchOpti
     const turns = taking.map((): Turn[] => []);
     // Fresh processes for every workload: none pays for what another one has left behind. And several of each, because two
     // processes of one program differ by up to a tenth, where their memory lies and how they were compiled, for as long as they run.
-    for (const rounds of split(options.rounds, options.starts)) {
+    for (const [start, rounds] of split(options.rounds, options.starts).entries()) {
       await using arena = new Arena();
       await arena.startUpstream(options.generatorCores, undefined, TRAITS[workload.protocol].upstream === 'https');
       const entrants: Entrant[] = [];
-      for (const contender of taking) {
-        entrants.push(await arena.enter(contender, workload.protocol, options.proxyCores));
+      // Who is started first may be better or worse off for all of it.
+      const order = start % 2 === 0 ? [...taking.keys()] : [...taking.keys()].reverse();
+      for (const at of order) {
+        entrants[at] = await arena.enter(taking[at]!, workload.protocol, options.proxyCores);
       }
       const taken = await takeRounds(workload, entrants, { ...options, rounds, folder: arena.folder });
       for (const [at, more] of taken.entries()) turns[at]!.push(...more);
