@@ -63,16 +63,6 @@ export interface RoundOptions {
 const WARM_UP_SECONDS = 2;
 const MICROSECONDS_PER_SECOND = 1e6;
 
-/** @param entrants weir first; the others are compared with it. */
-export async function runWorkload(
-  workload: Workload,
-  entrants: readonly Entrant[],
-  options: RoundOptions,
-): Promise<WorkloadResult> {
-  const names = entrants.map(({ name }) => name);
-  return judge(workload, names, await takeRounds(workload, entrants, options));
-}
-
 /** @returns the turns of each entrant, after one that warms it up. */
 export async function takeRounds(
   workload: Workload,
@@ -91,7 +81,10 @@ export async function takeRounds(
   return turns;
 }
 
-/** @param turns as many of each; those of one place have followed one another. */
+/**
+ * @param names weir's first; the others are compared with it.
+ * @param turns as many of each; those of one place have followed one another.
+ */
 export function judge(
   workload: Workload,
   names: readonly string[],
