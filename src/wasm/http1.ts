@@ -162,8 +162,9 @@ export class Http1Codec {
     return result;
   }
 
-  /** Reads the request head that has just been written as if it had come like this. */
+  /** Reads the request head that has just been written as if it had come like this. Edits may have made it too large for that. */
   reparseRequest(length: number, limits: HeadLimits): number {
+    if (length > limits.maxHeadBytes) return layout.ERROR_HEAD_TOO_LARGE;
     this.#memory.bytes.copyWithin(layout.REQUEST_IN, layout.REQUEST_OUT, layout.REQUEST_OUT + length);
     const result = this.#exports.parseRequest(layout.REQUEST_IN, length, limits.maxHeadBytes, limits.maxFields);
     this.#restartPreparedWhenFull();

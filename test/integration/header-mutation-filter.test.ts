@@ -138,7 +138,7 @@ describe('the header_mutation filter', () => {
     const chained = filteredListener(
       CHAINED.map((request_mutations) => filterOf(TYPE, { mutations: { request_mutations } })),
       [routeTo('/')],
-      { listener: { name: 'chained' } },
+      { listener: { name: 'chained' }, manager: { max_request_headers_kb: 64 } },
     );
     const cluster = clusterAt('web', upstream.port, { http_protocol_options: { enable_trailers: true } });
     proxy = await createProxy(bootstrapOf([listener('main', false), listener('specific', true), chained], [cluster]));
@@ -223,6 +223,15 @@ describe('the header_mutation filter', () => {
     assert.deepEqual(values(chained.got, 'x-order'), ['client', '/chained', 'second', 'third']);
     assert.deepEqual(values(chained.got, 'x-seen'), ['GET']);
     assert.deepEqual(values(chained.got, 'x-proxy-expected-rq-timeout-ms'), ['4321']);
+  });
+
+  it('refuses a request that its changes make larger than any head may be, and others go on', async () => {
+    const count = requests.length;
+    const lines = Array.from({ length: 5 }, (_, index) => `x-large-${index}: ${'v'.repeat(13_060)}`);
+    assert.equal((await ask('/large', lines, 'chained')).status, 500);
+    assert.equal(requests.length, count);
+    const { got, status } = await ask('/chained', ['x-order: client'], 'chained');
+    assert.deepEqual([status, values(got, 'x-order')], [200, ['client', '/chained', 'second', 'third']]);
   });
 
   it('changes trailers where there are some', async () => {

@@ -444,3 +444,26 @@ describe('chunk scanner', () => {
     assert.equal(scanner.scan(Buffer.from('0\r\n\r\n'), 0, 5), 5);
   });
 });
+
+describe('a request head that is read again as it was written', () => {
+  const codec = new Http1Codec(compileHttp1());
+  const wide = { ...LIMITS, maxHeadBytes: HEAD_LIMIT_BYTES };
+  const parse = (head: Buffer): number => codec.parseRequest(head, 0, head.length, wide);
+
+  it('has its edits among its fields', () => {
+    assert.ok(parse(lines('GET / HTTP/1.1', 'Host: a', 'Cookie: one')) > 0);
+    codec.request.dropKnown(HEADER_ID.cookie);
+    codec.request.append('cookie', 'two');
+    assert.ok(codec.reparseRequest(codec.writeRequest(), wide) > 0);
+    assert.equal(codec.request.header(HEADER_ID.cookie), 'two');
+  });
+
+  it('is refused when the edits have made it too large, and no other head suffers', () => {
+    const response = lines('HTTP/1.1 200 OK', 'Server: upstream', 'Content-Length: 0');
+    assert.ok(codec.parseResponse(response, 0, response.length, wide, Method.GET) > 0);
+    assert.ok(parse(lines('GET / HTTP/1.1', 'Host: a', `X-Large: ${'v'.repeat(HEAD_LIMIT_BYTES - 100)}`)) > 0);
+    codec.request.append('x-more', 'v'.repeat(1000));
+    assert.equal(codecError(codec.reparseRequest(codec.writeRequest(), wide)).reason, 'head_too_large');
+    assert.equal(codec.response.header(HEADER_ID.server), 'upstream');
+  });
+});
