@@ -13,7 +13,7 @@
 // This leans on what `_handle` tells: how much has been encrypted and not been accounted for (`writeQueueSize`), and the same
 // of the socket below (`_parent`). Where a Node release tells neither, every write is done when Node says so.
 //
-// What Node calls to write is put in place on each socket and not in a class of ours, because `tls.connect` makes its own.
+// `tls.connect` makes sockets of its own: what Node calls to write is put in place on each of those.
 
 import { TLSSocket } from 'node:tls';
 
@@ -35,27 +35,31 @@ const MOST_AT_ONCE = 7 * 16 * 1024;
 const WRITES = Symbol('writes');
 const node = TLSSocket.prototype as Required<Pick<TLSSocket, '_write' | '_writev' | '_final'>>;
 
-type PromptSocket = TLSSocket & { [WRITES]: PromptWrites };
+/** For sockets that we make: what stands on the class costs none of them memory. */
+export class PromptTlsSocket extends TLSSocket {
+  [WRITES] = new PromptWrites(this);
 
-/** @param socket that nothing has been written to. */
+  override _write(chunk: unknown, encoding: BufferEncoding, callback: Written): void {
+    this[WRITES].write(chunk, encoding, callback);
+  }
+
+  override _writev(chunks: Chunks, callback: Written): void {
+    this[WRITES].writev(chunks, callback);
+  }
+
+  override _final(callback: Written): void {
+    this[WRITES].final(callback);
+  }
+}
+
+/** The same for one that Node has made. @param socket that nothing has been written to. */
 export function writePromptly(socket: TLSSocket): void {
-  const prompt = socket as PromptSocket;
+  const prompt = socket as PromptTlsSocket;
+  const { _write, _writev, _final } = PromptTlsSocket.prototype;
   prompt[WRITES] = new PromptWrites(socket);
-  prompt._write = write;
-  prompt._writev = writev;
-  prompt._final = final;
-}
-
-function write(this: TLSSocket, chunk: unknown, encoding: BufferEncoding, callback: Written): void {
-  (this as PromptSocket)[WRITES].write(chunk, encoding, callback);
-}
-
-function writev(this: TLSSocket, chunks: Chunks, callback: Written): void {
-  (this as PromptSocket)[WRITES].writev(chunks, callback);
-}
-
-function final(this: TLSSocket, callback: Written): void {
-  (this as PromptSocket)[WRITES].final(callback);
+  prompt._write = _write;
+  prompt._writev = _writev;
+  prompt._final = _final;
 }
 
 class PromptWrites {

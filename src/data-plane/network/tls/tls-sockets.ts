@@ -10,8 +10,8 @@
 
 import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
-import { type SecureContext, TLSSocket, type TLSSocketOptions } from 'node:tls';
-import { writePromptly } from './prompt-writes.ts';
+import type { SecureContext, TLSSocket, TLSSocketOptions } from 'node:tls';
+import { PromptTlsSocket } from './prompt-writes.ts';
 
 export interface ServerTlsOptions {
   readonly secureContext: SecureContext;
@@ -72,8 +72,7 @@ export function serverSocketOptions(options: ServerTlsOptions): TLSSocketOptions
 
 /** Begins a handshake as the server. `secure` or `close` follows. */
 export function secureServerSocket(raw: Socket, options: TLSSocketOptions): TLSSocket {
-  const socket = new TLSSocket(raw, options);
-  writePromptly(socket);
+  const socket = new PromptTlsSocket(raw, options);
   socket.on('_tlsError', destroyWith);
   return socket;
 }
