@@ -38,6 +38,7 @@ export const OPERATORS: Readonly<Record<FormatOperator, Argument>> = {
   DOWNSTREAM_PEER_SUBJECT: 'none',
   DOWNSTREAM_PEER_URI_SAN: 'none',
   DOWNSTREAM_TLS_CIPHER: 'none',
+  DOWNSTREAM_TLS_SESSION_ID: 'none',
   DOWNSTREAM_TLS_VERSION: 'none',
   DOWNSTREAM_TRANSPORT_FAILURE_REASON: 'none',
   DURATION: 'none',
@@ -88,6 +89,7 @@ export const OPERATORS: Readonly<Record<FormatOperator, Argument>> = {
   UPSTREAM_REMOTE_PORT: 'none',
   UPSTREAM_REQUEST_ATTEMPT_COUNT: 'none',
   UPSTREAM_TLS_CIPHER: 'none',
+  UPSTREAM_TLS_SESSION_ID: 'none',
   UPSTREAM_TLS_VERSION: 'none',
   UPSTREAM_TRANSPORT_FAILURE_REASON: 'none',
   VIRTUAL_CLUSTER_NAME: 'none',
@@ -112,12 +114,10 @@ export const METADATA_OPERATORS: ReadonlyMap<string, MetadataSource> = new Map([
   ['UPSTREAM_METADATA', 'UPSTREAM_HOST'],
 ]);
 
-/** Operators of sessions and filter state, of which this build has none: always missing. */
+/** Operators of filter state and fingerprints, of which this build has none: always missing. */
 export const ABSENT_OPERATORS: ReadonlySet<string> = new Set([
-  'DOWNSTREAM_TLS_SESSION_ID',
   'FILTER_STATE',
   'PER_REQUEST_STATE',
   'TLS_JA3_FINGERPRINT',
   'UPSTREAM_FILTER_STATE',
-  'UPSTREAM_TLS_SESSION_ID',
 ]);

@@ -4,6 +4,7 @@
 import type { X509Certificate } from 'node:crypto';
 import type { TLSSocket } from 'node:tls';
 import { type AltNames, altNames } from '../../../base/alt-names.ts';
+import { sessionIdOf } from '../../../tls/session-id.ts';
 
 export interface TlsFacts {
   /** By SNI; empty when the client has named none. */
@@ -15,6 +16,8 @@ export interface TlsFacts {
   /** OpenSSL's name of it. */
   readonly cipher: string;
   readonly isResumed: boolean;
+  /** Lower-case hex; empty for none, as with TLS 1.3. */
+  readonly sessionId: string;
   readonly peer: CertificateFacts | null;
   readonly own: CertificateFacts | null;
   /** The peer's certificate has been held against authorities, hashes or names. */
@@ -38,6 +41,7 @@ export class ConnectionTls implements TlsFacts {
   readonly version: string;
   readonly cipher: string;
   readonly isResumed: boolean;
+  readonly sessionId: string;
   readonly isPeerVerified: boolean;
   readonly peer: CertificateFacts | null;
   readonly own: CertificateFacts | null;
@@ -55,6 +59,7 @@ export class ConnectionTls implements TlsFacts {
     this.version = socket.getProtocol() ?? '';
     this.cipher = socket.getCipher().name;
     this.isResumed = socket.isSessionReused();
+    this.sessionId = sessionIdOf(socket);
     this.isPeerVerified = isPeerVerified;
     this.peer = peer && certificateFacts(peer);
     this.own = own;

@@ -1,0 +1,46 @@
+// The identifier of a session, as logs give it: so a connection is found again that goes on with a session of another one.
+//
+// TLS 1.3 has none on the wire; what OpenSSL puts in its place is known to one side alone, and changes with each ticket. Of older
+// protocols it is what the server has said, or the hash of the ticket. A handshake that gives a ticket out has none at the server.
+//
+// Node tells it as part of what a session is kept as. What it has documented, `getSession`, puts a wrapping of its own around
+// that for clients, so its handle is asked. Where a release of Node does otherwise there is no identifier, and a test fails.
+
+import type { TLSSocket } from 'node:tls';
+
+interface Handle {
+  /** OpenSSL's form of a session (DER), or undefined for none. */
+  getSession?(): Buffer | undefined;
+}
+
+const SEQUENCE = 0x30;
+const INTEGER = 0x02;
+const OCTETS = 0x04;
+/** What comes first in a session: version of the form, version of the protocol, cipher, identifier. */
+const FIRST_PARTS = [INTEGER, INTEGER, OCTETS, OCTETS];
+/** RFC 5246 section 7.4.1.2. */
+const MAX_ID_BYTES = 32;
+
+/** Lower-case hex; empty for a session without one. @param socket that has just shaken hands; closed, it tells nothing. */
+export function sessionIdOf(socket: TLSSocket): string {
+  if (socket.getProtocol() === 'TLSv1.3') return '';
+  const handle = (socket as unknown as { readonly _handle: Handle | null })._handle;
+  const session = handle?.getSession?.();
+  return session === undefined ? '' : idIn(session);
+}
+
+/** @param session in DER. @returns empty for what is none. */
+export function idIn(session: Buffer): string {
+  if (session[0] !== SEQUENCE) return '';
+  // The sequence's own length has more bytes where it does not fit into seven bits.
+  let at = 2 + ((session[1]! & 0x80) === 0 ? 0 : session[1]! & 0x7f);
+  let id = '';
+  for (const tag of FIRST_PARTS) {
+    const length = session[at + 1] ?? Infinity;
+    // None of these parts is longer.
+    if (session[at] !== tag || length > MAX_ID_BYTES || at + 2 + length > session.length) return '';
+    id = session.toString('hex', at + 2, at + 2 + length);
+    at += 2 + length;
+  }
+  return id;
+}
