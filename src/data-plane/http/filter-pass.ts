@@ -29,7 +29,7 @@ export abstract class FilterPass {
   /** Every filter has seen the head, so that what each does with the body stays as it is. */
   #isSettled = false;
   #limitBytes: number;
-  readonly #queue: MessagePart[] = [];
+  #queue: MessagePart[] = [];
   /** Of each filter; null as long as all continue. */
   #statuses: FilterStatus[] | null = null;
   #stopCount = 0;
@@ -103,7 +103,8 @@ export abstract class FilterPass {
     this.#framing = framing;
     const hasBody = end > start;
     const head = MessagePart.head(isEnd && !hasBody);
-    this.#queue.push(head);
+    // Nothing has come before it; room for what comes behind is made when it comes.
+    this.#queue = [head];
     this.#isPumping = true;
     const isThrough = this.#showToAll(head);
     this.#isPumping = false;

@@ -39,7 +39,8 @@ export class ResponseLines {
    */
   apply(head: ResponseHead, date: string, isEdited: boolean): void {
     this.#applyServer(head, isEdited);
-    if (isEdited ? !head.hasField('date') : !head.has(HEADER_ID.date)) head.append('date', date);
+    const hasDate = isEdited ? head.hasKnownField(HEADER_ID.date, 'date') : head.has(HEADER_ID.date);
+    if (!hasDate) head.append('date', date);
     this.applyVia(head);
   }
 
@@ -56,7 +57,7 @@ export class ResponseLines {
   }
 
   #applyServer(head: ResponseHead, isEdited: boolean): void {
-    const isThere = isEdited ? head.hasField('server') : head.has(HEADER_ID.server);
+    const isThere = isEdited ? head.hasKnownField(HEADER_ID.server, 'server') : head.has(HEADER_ID.server);
     if (this.#serverHeader === 'overwrite') {
       if (isThere && isEdited) head.removeField('server');
       else if (isThere) head.dropKnown(HEADER_ID.server);

@@ -228,6 +228,14 @@ export abstract class MessageHead {
     return this.#isAdded(name);
   }
 
+  /** The same, of a known id and its name: received fields are found without a comparison. */
+  hasKnownField(id: number, name: string): boolean {
+    for (let index = this.indexOf(id); index >= 0; index = this.nextIndexOf(index)) {
+      if (!this.isDropped(index)) return true;
+    }
+    return this.#isAdded(name);
+  }
+
   /** All fields of the head as things stand, received or added, in order, with their names in lower case. Not for the hot path. */
   entries(): readonly (readonly [name: string, value: string])[] {
     const entries: (readonly [name: string, value: string])[] = [];
