@@ -9,7 +9,9 @@ export interface NormalizationSettings {
   /** Ports of hosts go: none, that of the listener, or any. */
   readonly strippedPorts: 'none' | 'own' | 'all';
   readonly stripsHostDot: boolean;
-  /** Of requests of HTTP/1.0 that name none; empty where they are refused. */
+  /** Requests of HTTP/1.0 are served, not told to come by HTTP/1.1. */
+  readonly acceptsHttp10: boolean;
+  /** Of requests of HTTP/1.0 that name no host; empty where they are refused. */
   readonly defaultHost: string;
   /** What becomes of headers and trailers with underscores in their names. */
   readonly underscores: UnderscoresAction;

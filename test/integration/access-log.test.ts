@@ -372,6 +372,27 @@ describe('why a request ended as it did', () => {
     assert.match(body!, /^HTTP\/1\.1 POST 400 DPE http1\.codec_error\{\w+\}$/);
   });
 
+  test('a head that is refused, with the version that it names', async (t) => {
+    const upstream = await upstreamOf(t, WireUpstream.answering(OK));
+    const { client, entries } = await bench(t, {
+      ports: [upstream],
+      format: '%PROTOCOL% %RESPONSE_CODE%\n',
+      settings: { requestHeadersTimeoutMs: 20 },
+    });
+    const heads: readonly [head: string, entry: string][] = [
+      ['GET / HTTP/1.0\r\nbroken\r\n\r\n', 'HTTP/1.0 400'],
+      ['\r\nGET / HTTP/1.0\r\nbroken\r\n\r\n', 'HTTP/1.0 400'],
+      ['GET / HTTP/1.0\nbroken\n\n', 'HTTP/1.0 400'],
+      ['GET / HTTP/1.0\r\nhost: x\r\n', 'HTTP/1.0 408'],
+      ['GET / HTTP/1.0', 'HTTP/1.1 408'],
+      ['GET /HTTP/1.0 HTTP/1.1\r\nbroken\r\n\r\n', 'HTTP/1.1 400'],
+      ['\n', 'HTTP/1.1 400'],
+    ];
+    for (const [head] of heads) await client().write(head).response();
+    const expected = heads.map(([, entry]) => entry);
+    assert.deepEqual(await entries(), expected);
+  });
+
   test('a connection that was reused and lost is tried again, and counted', async (t) => {
     const upstream = await upstreamOf(
       t,

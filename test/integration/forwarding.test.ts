@@ -291,6 +291,25 @@ test('a request of HTTP/1.0 without a host gets one', async (t) => {
   assert.equal(await ask('GET /a HTTP/1.1'), 400);
 });
 
+test('requests of HTTP/1.0 are told to come by HTTP/1.1 where they are not accepted', async (t) => {
+  const bench = await managerBench(t, {});
+  const client = new WireClient(bench.port);
+  t.after(() => client.close());
+  // One that keeps its connection has it after that, too.
+  for (const head of [
+    'POST /a HTTP/1.0\r\nconnection: keep-alive\r\ncontent-length: 2\r\n\r\nab',
+    'GET /a HTTP/1.0\r\n\r\n',
+  ]) {
+    const answer = await client.write(head).response();
+    assert.equal(answer.status, 426);
+    assert.deepEqual(valuesOf(answer.head, 'upgrade'), ['HTTP/1.1']);
+    assert.equal(valuesOf(answer.head, 'connection')[0], 'upgrade');
+  }
+  assert.equal(await client.rest(), '');
+  assert.equal(bench.heads.length, 0);
+  assert.equal(bench.proxy.httpStat('downstream_rq_4xx'), 2);
+});
+
 describe('a configuration is refused', () => {
   const cases: readonly [what: string, fields: JsonObject, error: RegExp][] = [
     [

@@ -408,7 +408,7 @@ export class DataPlaneFixture {
   }
 }
 
-/** An HTTP connection manager. */
+/** An HTTP connection manager, which also takes HTTP/1.0. */
 export function httpManager(
   routes: readonly RouteSnapshot[],
   overrides: Partial<HttpConnectionManagerSettings> = {},
@@ -447,7 +447,7 @@ export function httpManager(
     enableTrailers: false,
     furtherLogEntries: NO_FURTHER_ENTRIES,
     forwarding: PLAIN_FORWARDING,
-    normalization: PLAIN_NORMALIZATION,
+    normalization: { ...PLAIN_NORMALIZATION, acceptsHttp10: true },
     ...overrides,
   };
 }

@@ -9,6 +9,7 @@ export const PLAIN_NORMALIZATION: NormalizationSettings = {
   escapedSlashes: null,
   strippedPorts: 'none',
   stripsHostDot: false,
+  acceptsHttp10: false,
   defaultHost: '',
   underscores: 'allow',
 };

@@ -39,11 +39,13 @@ export function convertNormalization(
     faults.error(`${at}.strip_any_host_port`, 'only one of this and strip_matching_host_port can be set');
   }
   const action = message.common_http_protocol_options?.headers_with_underscores_action ?? Underscores.ALLOW;
+  const acceptsHttp10 = message.http_protocol_options?.accept_http_10 ?? false;
   const defaultHost = message.http_protocol_options?.default_host_for_http_10 ?? '';
-  if (!isAuthority(defaultHost)) {
-    faults.error(`${at}.http_protocol_options.default_host_for_http_10`, `${quote(defaultHost)} is no host`);
-  }
+  const defaultHostAt = `${at}.http_protocol_options.default_host_for_http_10`;
+  if (!isAuthority(defaultHost)) faults.error(defaultHostAt, `${quote(defaultHost)} is no host`);
+  if (defaultHost !== '' && !acceptsHttp10) faults.warning(defaultHostAt, 'has no effect without accept_http_10');
   return {
+    acceptsHttp10,
     defaultHost,
     normalizesPath: message.normalize_path?.value ?? null,
     mergesSlashes: message.merge_slashes,

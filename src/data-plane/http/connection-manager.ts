@@ -212,8 +212,8 @@ export class ConnectionManager implements TerminalFilter, CodecOwner, StreamMana
     return new HttpStream(this.#context, this, stream, startedMs, headMs);
   }
 
-  refuseRequest(connection: StreamConnection, reply: LocalReply, startedMs: number): Refusal {
-    return refuseRequest(this.#context, this, connection, reply, startedMs);
+  refuseRequest(connection: StreamConnection, reply: LocalReply, protocol: string, startedMs: number): Refusal {
+    return refuseRequest(this.#context, this, connection, reply, protocol, startedMs);
   }
 
   announceDrain(): void {

@@ -31,6 +31,8 @@ export interface LocalReply {
   readonly grpcStatus?: number;
   /** Where a redirect leads. */
   readonly location?: string;
+  /** The protocol that the client has to speak instead (RFC 9110 section 15.5.22). */
+  readonly upgrade?: string;
   /** For a client that speaks gRPC: what its trailers would say stands in the head, and `body` is for logs alone. */
   readonly grpc?: { readonly status: number; readonly message: string };
 }
@@ -54,6 +56,14 @@ export const EXPECTATION_FAILED: LocalReply = {
   details: 'expectation_not_supported',
 };
 export const HOST_MISSING: LocalReply = { status: 400, body: '', flag: '-', details: 'missing_host_header' };
+/** HTTP/1.0, where it is not accepted. */
+export const VERSION_TOO_LOW: LocalReply = {
+  status: 426,
+  body: '',
+  flag: '-',
+  details: 'low_version',
+  upgrade: 'HTTP/1.1',
+};
 export const NO_HEALTHY_UPSTREAM: LocalReply = {
   status: 503,
   body: 'no healthy upstream',
@@ -272,7 +282,8 @@ export function statusLine(status: number): string {
 /** The lines that describe the reply itself. */
 export function replyFields(reply: LocalReply): string {
   const location = reply.location === undefined ? '' : `location: ${reply.location}\r\n`;
-  return lengthField(reply) + typeFields(reply) + location;
+  const upgrade = reply.upgrade === undefined ? '' : `upgrade: ${reply.upgrade}\r\nconnection: upgrade\r\n`;
+  return lengthField(reply) + typeFields(reply) + location + upgrade;
 }
 
 /** A status without a body must not announce one (RFC 9110 section 8.6). */

@@ -22,12 +22,16 @@ interface Refuser extends RequestLedger {
   countResponse(status: number): void;
 }
 
-/** @param startedMs monotonic, of its first byte. */
+/**
+ * @param protocol as logs name it. Of HTTP/1 nobody may have read which; that is HTTP/1.1 then, as its answer is.
+ * @param startedMs monotonic, of its first byte.
+ */
 export function refuseRequest(
   context: WorkerContext,
   manager: Refuser,
   connection: StreamConnection,
   reply: LocalReply,
+  protocol: string,
   startedMs: number,
 ): Refusal {
   const { values } = context.stats;
@@ -35,8 +39,7 @@ export function refuseRequest(
   const nowMs = context.clock.monotonicMs();
   context.stats.record(manager.statBase + downstream_rq_time, nowMs - startedMs);
   const facts = new StreamFacts(context.clock, startedMs, connection.facts, 'DownstreamEnd', manager.ingress);
-  // Of HTTP/1 nobody may have read which; it is answered by 1.1.
-  facts.protocol = connection.downstream.isHttp2 ? 'HTTP/2' : 'HTTP/1.1';
+  facts.protocol = protocol;
   facts.status = reply.status;
   facts.flags = flagBit(reply.flag);
   facts.details = reply.details;

@@ -444,15 +444,18 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
 
   #refusal(head: RequestHead): replies.LocalReply | null {
     if ((head.flags & HeadFlag.EXPECT_OTHER) !== 0) return replies.EXPECTATION_FAILED;
-    // Only HTTP/1.0 gets here without one.
-    if (head.minorVersion === 0 && head.authority() === '') {
-      const { defaultHost } = this.manager.settings.normalization;
-      if (defaultHost === '') return replies.HOST_MISSING;
-      head.setAuthority(defaultHost);
-    }
     if (this.manager.overload.refusesRequest()) {
       this.count(downstream_rq_overload_close);
       return replies.OVERLOADED;
+    }
+    if (head.minorVersion === 0) {
+      const { acceptsHttp10, defaultHost } = this.manager.settings.normalization;
+      if (!acceptsHttp10) return replies.VERSION_TOO_LOW;
+      // Of HTTP/1.1 the codec has refused those without a host.
+      if (head.authority() === '') {
+        if (defaultHost === '') return replies.HOST_MISSING;
+        head.setAuthority(defaultHost);
+      }
     }
     const refusal = this.manager.normalization.apply(head, this.downstream) ?? this.#trailersRefusal();
     return refusal ?? this.#detectOrigin(head);

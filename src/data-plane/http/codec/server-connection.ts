@@ -66,7 +66,7 @@ export interface CodecOwner {
    * Counts and logs a request that never became a stream, because nothing of it could be read.
    * @param startedMs monotonic, of its first byte.
    */
-  refuseRequest(connection: StreamConnection, reply: LocalReply, startedMs: number): Refusal;
+  refuseRequest(connection: StreamConnection, reply: LocalReply, protocol: string, startedMs: number): Refusal;
 
   /** Whether the response at hand is the last one of its connection, by a drain or for overload; counted then. Once per response. */
   endsWithResponse(): boolean;

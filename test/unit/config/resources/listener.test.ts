@@ -657,7 +657,7 @@ describe('an HTTP connection manager', () => {
       stream_flush_timeout: '8s',
       delayed_close_timeout: '9s',
       proxy_100_continue: true,
-      http_protocol_options: { enable_trailers: true, default_host_for_http_10: 'old.test:80' },
+      http_protocol_options: { enable_trailers: true, accept_http_10: true, default_host_for_http_10: 'old.test:80' },
       internal_address_config: {
         unix_sockets: true,
         cidr_ranges: [{ address_prefix: '192.0.2.0', prefix_len: 24 }],
@@ -736,10 +736,19 @@ describe('an HTTP connection manager', () => {
         escapedSlashes: 'redirect',
         strippedPorts: 'own',
         stripsHostDot: true,
+        acceptsHttp10: true,
         defaultHost: 'old.test:80',
         underscores: 'drop',
       },
     });
+  });
+
+  it('warns of a host for requests of HTTP/1.0 that are not accepted', () => {
+    const filter = httpFilter({ route_config: {}, http_protocol_options: { default_host_for_http_10: 'old.test' } });
+    const at = 'static_resources.listeners[0].filter_chains[0].filters[0].typed_config.http_protocol_options';
+    assert.deepEqual(faultTexts(load(withListeners(listenerWith([filter]))), 'warning'), [
+      `${at}.default_host_for_http_10: has no effect without accept_http_10`,
+    ]);
   });
 
   it('says by name which limits of heads are beyond what can be read', () => {

@@ -45,7 +45,7 @@ import { ConnectionLife, type MortalConnection } from '../connection-life.ts';
 import { connectionLoss, type RequestReceiver, ResetReason } from '../downstream-stream.ts';
 import type { CodecOwner, ServerConnection } from '../server-connection.ts';
 import { StreamConnection } from '../stream-connection.ts';
-import { hasLineFeed, isEmptyLine } from './head-start.ts';
+import { hasLineFeed, isEmptyLine, isOfHttp10 } from './head-start.ts';
 import { MessageBody } from './message-body.ts';
 import { type DeadlineOwner, ServerDeadlines } from './server-deadlines.ts';
 import { Http1ServerStream, type ServerStreamOwner } from './server-stream.ts';
@@ -456,7 +456,7 @@ export class Http1ServerConnection
   /** @param bytes as they were read: they may be the beginning of another protocol, which keeps them. */
   #endBrokenHead(error: CodecError, bytes: Buffer, nowMs: number): void {
     if (this.#isCertain || !this.#owner.takeOver(this, this.#isBorrowed ? Buffer.from(bytes) : bytes)) {
-      this.#refuseBrokenHead(error, nowMs);
+      this.#refuseBrokenHead(error, bytes, nowMs);
       return;
     }
     this.#state = CLOSED;
@@ -470,25 +470,29 @@ export class Http1ServerConnection
     this.#owner.onCodecKnown(this);
   }
 
-  #refuseBrokenHead(error: CodecError, nowMs: number): void {
+  #refuseBrokenHead(error: CodecError, bytes: Buffer, nowMs: number): void {
     this.#count(downstream_cx_protocol_error, 1);
     if (error.status === 431) this.#count(downstream_rq_too_large, 1);
     const log = this.#context.logs.http.ofFile(FILE);
     if (log.enabled('debug')) log.debug(`${this.connection.peerAddress} broke the protocol: ${error.reason}`);
-    this.#refuse(protocolViolation(error.status, error.reason), nowMs);
+    this.#refuse(protocolViolation(error.status, error.reason), bytes, nowMs);
   }
 
   /** A head has begun, and not ended in its time. @param stat of the timeout. */
   #refuseHeadAfter(stat: number, reply: LocalReply): void {
     this.#count(stat, 1);
-    this.#refuse(reply, this.#context.clock.monotonicMs());
+    this.#refuse(reply, this.#held.peek(), this.#context.clock.monotonicMs());
   }
 
-  /** A request that never became a stream gets its answer, the last one of the connection. */
-  #refuse(reply: LocalReply, nowMs: number): void {
+  /**
+   * A request that never became a stream gets its answer, the last one of the connection.
+   * @param bytes of its head, as far as they are known.
+   */
+  #refuse(reply: LocalReply, bytes: Buffer, nowMs: number): void {
     if (!this.#isCertain) this.#becomeCertain();
     this.#count(downstream_rq_http1_total, 1);
-    const { lines, body } = this.#owner.refuseRequest(this.connection, reply, this.deadlines.endHead(nowMs));
+    const protocol = isOfHttp10(bytes) ? 'HTTP/1.0' : 'HTTP/1.1';
+    const { lines, body } = this.#owner.refuseRequest(this.connection, reply, protocol, this.deadlines.endHead(nowMs));
     this.#exchange.writeRefusal(lines, body);
     this.#closeGracefully(false);
   }

@@ -240,7 +240,7 @@ export class Http2ServerConnection
     this.#count(downstream_rq_too_large, 1);
     const exchange = this.#begin(stream);
     const reply = { ...protocolViolation(HEAD_TOO_LARGE, reason), details: `http2.${reason}` };
-    exchange.refuse(this.codecOwner.refuseRequest(this.connection, reply, this.readMs), this.readMs);
+    exchange.refuse(this.codecOwner.refuseRequest(this.connection, reply, 'HTTP/2', this.readMs), this.readMs);
   }
 
   onDirty(): void {
