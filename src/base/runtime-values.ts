@@ -35,6 +35,20 @@ export const USE_RETRY = 'upstream.use_retry';
 /** The shortest back-off of retry policies that name none, in milliseconds. */
 export const BASE_RETRY_BACKOFF = 'upstream.base_retry_backoff_ms';
 
+/** Percent of requests that are traced: those whose clients ask for it, by chance, and of all that have been chosen. */
+export const TRACING_KEYS = {
+  client: 'tracing.client_enabled',
+  random: 'tracing.random_sampling',
+  overall: 'tracing.global_enabled',
+} as const;
+/** Last parts of the keys `tracing.<tracer>.<part>`: how many spans are enough for a call, and times in milliseconds. */
+export const TRACER_KEYS = {
+  minSpans: 'min_flush_spans',
+  flushIntervalMs: 'flush_interval_ms',
+  timeoutMs: 'request_timeout',
+} as const;
+const TRACING = 'tracing.';
+
 /** Lookups by a service of another operating system, which takes neither servers nor a transport. */
 export const APPLE_DNS_LOOKUPS = 'proxy.restart_features.use_apple_api_for_dns_lookups';
 
@@ -102,6 +116,7 @@ const SHARE_KEYS: ReadonlySet<string> = new Set([
   VERIFY_CLUSTER,
   ZONE_ROUTING_ENABLED,
   USE_RETRY,
+  ...Object.values(TRACING_KEYS),
   ...Object.values(OUTLIER_SHARE_KEYS).map((key) => OUTLIER_DETECTION + key),
 ]);
 const FLAG_KEYS: ReadonlySet<string> = new Set([APPLE_DNS_LOOKUPS, STATS_FILTER_BY_RE2]);
@@ -114,13 +129,17 @@ const OWN_KEYS =
  * something this build does not have.
  */
 export function expectedValue(key: string): 'integer' | 'share' | 'flag' | 'any' | 'none' {
-  if (INTEGER_KEYS.has(key) || isCircuitBreakerKey(key, INTEGER_LIMITS)) return 'integer';
+  if (INTEGER_KEYS.has(key) || isCircuitBreakerKey(key, INTEGER_LIMITS) || isTracerKey(key)) return 'integer';
   if (key.startsWith(LISTENER_LIMITS) && key.endsWith(CONNECTION_LIMIT)) return 'integer';
   // A percentage with its fraction.
   if (isCircuitBreakerKey(key, [RETRY_BUDGET_KEYS.percent])) return 'any';
   if (SHARE_KEYS.has(key) || key.startsWith(MAINTENANCE_MODE)) return 'share';
   if (FLAG_KEYS.has(key)) return 'flag';
   return OWN_KEYS.test(key) ? 'none' : 'any';
+}
+
+function isTracerKey(key: string): boolean {
+  return key.startsWith(TRACING) && Object.values(TRACER_KEYS).some((part) => key.endsWith(`.${part}`));
 }
 
 function isCircuitBreakerKey(key: string, limits: readonly string[]): boolean {

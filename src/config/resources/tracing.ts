@@ -1,6 +1,7 @@
 // Tracing messages → TracingSettings, and what routes say of the traces of their requests. The tracers themselves convert
 // their own messages.
 
+import { TRACING_KEYS } from '../../base/runtime-values.ts';
 import type {
   CustomTag,
   FormatSegments,
@@ -45,7 +46,6 @@ const NO_NODE: TracedNode = { id: '', cluster: '', zone: '' };
 const DEFAULT_PATH_LENGTH = 256;
 const MILLION = 1_000_000;
 const ALL: Fraction = { numerator: 100, denominator: 100 };
-const KEYS = { client: 'tracing.client_enabled', random: 'tracing.random_sampling', overall: 'tracing.global_enabled' };
 
 export function convertTracing(message: HcmTracing, at: string, conversion: Conversion): TracingSettings {
   const { tracing } = conversion;
@@ -57,9 +57,9 @@ export function convertTracing(message: HcmTracing, at: string, conversion: Conv
         : convertTracer(message.provider, `${at}.provider`, conversion),
     node: tracing?.node ?? NO_NODE,
     sampling: {
-      client: setting(KEYS.client, percentOf(message.client_sampling)),
-      random: setting(KEYS.random, percentOf(message.random_sampling)),
-      overall: setting(KEYS.overall, percentOf(message.overall_sampling)),
+      client: setting(TRACING_KEYS.client, percentOf(message.client_sampling)),
+      random: setting(TRACING_KEYS.random, percentOf(message.random_sampling)),
+      overall: setting(TRACING_KEYS.overall, percentOf(message.overall_sampling)),
     },
     packsReason: true,
     drawsById: true,
@@ -99,9 +99,9 @@ export function convertRouteTracing(
         ? {}
         : {
             sampling: {
-              client: setting(KEYS.client, shareOf(tracing.client_sampling)),
-              random: setting(KEYS.random, shareOf(tracing.random_sampling)),
-              overall: setting(KEYS.overall, shareOf(tracing.overall_sampling)),
+              client: setting(TRACING_KEYS.client, shareOf(tracing.client_sampling)),
+              random: setting(TRACING_KEYS.random, shareOf(tracing.random_sampling)),
+              overall: setting(TRACING_KEYS.overall, shareOf(tracing.overall_sampling)),
             } satisfies TraceSampling,
             tags: convertTags(tracing.custom_tags, `${at}.tracing.custom_tags`, conversion),
           }),

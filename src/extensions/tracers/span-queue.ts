@@ -1,5 +1,6 @@
 // Spans on their way to a collector, as every tracer sends them: by the runtime keys and under the stats of its kind.
 
+import { TRACER_KEYS } from '../../base/runtime-values.ts';
 import { type CallAnswer, type CallRequest, type ReportContext, ReportQueue } from '../../data-plane/index.ts';
 
 const DEFAULT_MIN_SPANS = 5;
@@ -44,9 +45,9 @@ export function spanQueue(context: ReportContext, options: SpanQueueOptions): Re
   const { runtime } = context;
   const integerOf = (key: string, byDefault: number) =>
     runtime.derived((values) => values.integer(prefix + key) ?? byDefault);
-  const minSpans = integerOf('min_flush_spans', DEFAULT_MIN_SPANS);
-  const intervalMs = integerOf('flush_interval_ms', DEFAULT_INTERVAL_MS);
-  const timeoutMs = integerOf('request_timeout', options.timeoutMs || DEFAULT_TIMEOUT_MS);
+  const minSpans = integerOf(TRACER_KEYS.minSpans, DEFAULT_MIN_SPANS);
+  const intervalMs = integerOf(TRACER_KEYS.flushIntervalMs, DEFAULT_INTERVAL_MS);
+  const timeoutMs = integerOf(TRACER_KEYS.timeoutMs, options.timeoutMs || DEFAULT_TIMEOUT_MS);
   const names = options.counters;
   const [sent, timed, skipped] = [names.sent, names.timed, names.skipped].map((name) => context.counter(name));
   const [taken, refused, failed] = [names.taken, names.refused, names.failed].map((name) => context.counter(name));

@@ -211,6 +211,11 @@ describe('runtime layers', () => {
     ]);
     const values = {
       'upstream.use_http2': 0,
+      'tracing.zipkin.min_flush_spans': 1,
+      'tracing.zipkin.request_timeout': 'soon',
+      'tracing.zipkin.colour': 1,
+      'tracing.client_enabled': 50,
+      'tracing.random_sampling': 'often',
       'upstream.healthy_panic_threshold': 'never',
       'health_check.verify_cluster': { numerator: 1, denominator: 'TEN' },
       'routing.canary': 'whatever routes make of it',
@@ -221,6 +226,9 @@ describe('runtime layers', () => {
       `${AT}: envoy.resource_limits.listener.mian.connection_limit has no effect: there is no listener "mian"`,
       `${AT}: health_check.verify_cluster has no effect: "{\\"numerator\\":1,\\"denominator\\":\\"TEN\\"}" is neither a whole number of percent nor a fraction`,
       `${AT}: proxy.resource_limits.listener.main.connection_limit has no effect: "few" is not a whole number`,
+      `${AT}: tracing.random_sampling has no effect: "often" is neither a whole number of percent nor a fraction`,
+      `${AT}: tracing.zipkin.colour is not read by this build; it has no effect`,
+      `${AT}: tracing.zipkin.request_timeout has no effect: "soon" is not a whole number`,
       `${AT}: upstream.healthy_panic_threshold has no effect: "never" is not a whole number`,
       `${AT}: upstream.use_http2 is not read by this build; it has no effect`,
     ]);
