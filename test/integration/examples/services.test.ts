@@ -3,9 +3,16 @@
 import assert from 'node:assert/strict';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import { it } from 'node:test';
+import { OtlpCollector } from '../../support/collectors.ts';
+import { untilEqual } from '../../support/eventually.ts';
 import { portOf, startExample } from '../../support/examples.ts';
 import { OK, OVER_LIMIT, RateLimitService } from '../../support/rate-limit-service.ts';
 import { curveSigner, keySet, tokenOf } from '../../support/tokens.ts';
+import type { WeirProcess } from '../../support/weir-process.ts';
+import { unusedPort } from '../../support/wire.ts';
+
+/** Kinds of spans. */
+const [SERVER, CLIENT] = [2, 3];
 
 it('jwt.yaml: who has a token gets in by name, and changes something only with one for that', async (t) => {
   const seen: IncomingHttpHeaders[] = [];
@@ -64,4 +71,48 @@ it('rate-limit.yaml: the service is told of keys, else of addresses, and says wh
   assert.deepEqual([refused.status, refused.headers.get('x-ratelimit-limit')], [429, '5, 5;w=1']);
   await service[Symbol.asyncDispose]();
   assert.equal((await ask('/search')).status, 200);
+});
+
+it('tracing.yaml: a request and each of its attempts have spans in the trace that it brings, and a collector that is away costs nothing', async (t) => {
+  const seen: IncomingHttpHeaders[] = [];
+  const shop = createServer((message, response) => {
+    seen.push(message.headers);
+    response.writeHead(seen.length === 1 ? 503 : 200).end('shop');
+  });
+  const port = await portOf(t, shop);
+  const traceId = '0af7651916cd43dd8448eb211c80319c';
+  const ask = async (weir: WeirProcess) => {
+    const url = `http://127.0.0.1:${(await weir.listeners()).get('web')!.port}/cart`;
+    const traceparent = `00-${traceId}-b7ad6b7169203331-01`;
+    const response = await fetch(url, { headers: { traceparent, 'x-tenant': 'ada', connection: 'close' } });
+    await response.text();
+    return response.status;
+  };
+  {
+    await using collector = await OtlpCollector.start();
+    await using weir = await startExample('tracing.yaml', { 9090: port, 4317: collector.port });
+    assert.equal(await ask(weir), 200);
+    await untilEqual(3, () => collector.spans.length, 'spans');
+    const { spans } = collector;
+    assert.ok(spans.every((span) => span.traceId === traceId));
+    const whole = spans.find(({ kind }) => kind === SERVER)!;
+    assert.deepEqual([whole.parentId, whole.name, whole.tags.tenant], ['b7ad6b7169203331', 'shop', 'ada']);
+    const attempts = spans.filter(({ kind }) => kind === CLIENT);
+    assert.deepEqual(
+      attempts.map(({ parentId, tags }) => [parentId, tags['http.status_code'], tags['retry.count']]),
+      [
+        [whole.spanId, '503', undefined],
+        [whole.spanId, '200', '1'],
+      ],
+    );
+    assert.deepEqual(
+      seen.map(({ traceparent }) => traceparent),
+      attempts.map(({ spanId }) => `00-${traceId}-${spanId}-01`),
+    );
+    // Lines are written when there are many, or at the end.
+    const { stdout } = await weir.stop();
+    assert.match(stdout, new RegExp(`^GET /cart 200 \\d+ trace=${traceId}$`, 'm'));
+  }
+  await using lonely = await startExample('tracing.yaml', { 9090: port, 4317: await unusedPort() });
+  assert.equal(await ask(lonely), 200);
 });
