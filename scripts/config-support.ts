@@ -1,4 +1,5 @@
-// Writes docs/config-support.md and docs/cluster.md from the support table of src/config/support. `--check` writes nothing
+// Writes docs/config-support.md and docs/cluster.md from the support table of src/config/support, and
+// docs/command-operators.md from the table of operators. `--check` writes nothing
 // and fails when a committed file differs from what the table says.
 
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -8,6 +9,7 @@ import { describeType, protoSchema } from '../src/config/proto/root.ts';
 import { coverageFrom, type MessageCoverage, supportWith, type Verdict } from '../src/config/support/index.ts';
 import { EXTENSIONS } from '../src/extensions/control-registry.ts';
 import { renderClusterDocument } from './cluster-document.ts';
+import { renderOperatorDocument } from './operator-document.ts';
 
 const BOOTSTRAP = 'proxy.config.bootstrap.v3.Bootstrap';
 
@@ -72,6 +74,7 @@ function render(): string {
 const DOCUMENTS: readonly (readonly [file: string, render: () => string])[] = [
   ['docs/config-support.md', render],
   ['docs/cluster.md', renderClusterDocument],
+  ['docs/command-operators.md', renderOperatorDocument],
 ];
 
 function isCurrent(target: string, text: string): boolean {

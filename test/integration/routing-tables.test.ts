@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { RuntimeValues } from '../../src/base/runtime.ts';
+import { HeaderValueOption_HeaderAppendAction } from '../../src/config/proto/generated/enums.ts';
 import type { DownstreamFacts } from '../../src/data-plane/format/facts.ts';
 import { ProxyHeaders } from '../../src/data-plane/http/proxy-headers.ts';
 import { keepUpgradeFields, upgradeType } from '../../src/data-plane/http/upgrade-fields.ts';
@@ -80,6 +81,15 @@ const files = routingFiles();
 
 test('there are as many cases as were promised', () => {
   assert.ok(files.reduce((sum, { cases }) => sum + cases.length, 0) >= 300);
+});
+
+test('each action of header edits stands in a table, for requests and for responses', () => {
+  const { routeTable } = files.find(({ name }) => name === 'header-edits')!.settings;
+  const routes = routeTable.virtualHosts.flatMap((host) => host.routes);
+  for (const direction of ['requestEdits', 'responseEdits'] as const) {
+    const actions = routes.flatMap((route) => route[direction].flatMap(({ add }) => add.map(({ action }) => action)));
+    assert.equal(new Set(actions).size, Object.keys(HeaderValueOption_HeaderAppendAction).length, direction);
+  }
 });
 
 for (const { name, settings, clusters, cases } of files) {

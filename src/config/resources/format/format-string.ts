@@ -10,7 +10,7 @@ import { nearestName } from '../../../base/nearest-name.ts';
 import type { FormatCommand, FormatOperator, FormatSegment, FormatSegments } from '../../../snapshot/index.ts';
 import { quote } from '../../source/node.ts';
 import { metadataCommand } from './metadata-command.ts';
-import { ABSENT_OPERATORS, METADATA_OPERATORS, OPERATORS } from './operators.ts';
+import { ABSENT_OPERATORS, METADATA_OPERATORS, OPERATORS, SETTLED_OPERATORS } from './operators.ts';
 
 export type ParsedFormat =
   | { readonly segments: FormatSegments; readonly error?: undefined }
@@ -25,8 +25,7 @@ const NAMES: readonly string[] = [
   ...Object.keys(OPERATORS),
   ...METADATA_OPERATORS.keys(),
   ...ABSENT_OPERATORS,
-  'ENVIRONMENT',
-  'HOSTNAME',
+  ...Object.keys(SETTLED_OPERATORS),
 ];
 const MISSING = '-';
 const STYLES: readonly string[] = ['CAMEL_STRING', 'SNAKE_STRING', 'NUMBER'];
@@ -90,7 +89,7 @@ function command(
   argument: string | undefined,
   maxLength: number,
 ): FormatCommand | { readonly error: string } {
-  switch (OPERATORS[operator]) {
+  switch (OPERATORS[operator].argument) {
     case 'none':
       if (argument) return { error: `${operator} takes no argument` };
       return { operator, args: [], maxLength };

@@ -116,7 +116,7 @@ describe('text formats', () => {
   });
 
   test('every operator can be filled in for any stream', () => {
-    for (const [operator, argument] of Object.entries(OPERATORS)) {
+    for (const [operator, { argument }] of Object.entries(OPERATORS)) {
       const text = { header: '(x)', name: '(x)', metadata: '(CLUSTER:com.test)', time: '', style: '', none: '' }[
         argument
       ];
