@@ -78,6 +78,7 @@ export type {
 export { convertMetadataMatch } from './resources/metadata-match.ts';
 export type { NetworkFilterManifest, NetworkFilterManifests } from './resources/network-filter.ts';
 export { convertRateLimits } from './resources/rate-limits.ts';
+export { credentialOf } from './resources/redis-options.ts';
 export {
   convertConditions,
   convertHeaderMatcher,

@@ -8,7 +8,7 @@ import type { SourcesByFamily } from '../base/own-sockets.ts';
 import type { ProxyHeaderSettings } from '../base/proxy-header.ts';
 import type { Fraction, RuntimeSetting } from '../base/runtime.ts';
 import type { MetadataPair } from '../base/subset-key.ts';
-import type { EndpointCheckSettings, HealthCheckSettings } from './health-check.ts';
+import type { EndpointCheckSettings, HealthCheckSettings, ServerCredentials } from './health-check.ts';
 import type { Http2Settings } from './http2.ts';
 import type { Metadata } from './metadata.ts';
 import type { OutlierSettings } from './outlier.ts';
@@ -432,6 +432,8 @@ export interface ClusterSettings {
   readonly requestServerName?: RequestServerName;
   /** What each connection begins with; absent for nothing. */
   readonly proxyHeader?: ProxyHeaderSettings;
+  /** Of servers that ask who comes; absent where none does. */
+  readonly credentials?: ServerCredentials;
   /** Each client has HTTP connections of its own. */
   readonly poolsPerClient: boolean;
   /** Takes the place of the policy of routes; null for theirs. */

@@ -4,6 +4,13 @@ import type { Address } from '../base/address.ts';
 import type { StringMatch } from '../base/string-match.ts';
 import type { Metadata } from './metadata.ts';
 
+/** What a connection to a server begins with, where that asks who comes. */
+export interface ServerCredentials {
+  /** Empty for the server's default user. */
+  readonly username: string;
+  readonly password: string;
+}
+
 /** Waits of one host's checks, from the end of one to the start of the next. */
 export interface CheckIntervals {
   /** The first check waits for a random time below this. */
@@ -75,7 +82,16 @@ export interface GrpcProbeSettings extends CheckHeaders {
   readonly authority: string;
 }
 
-export type ProbeSettings = TcpProbeSettings | HttpProbeSettings | GrpcProbeSettings;
+/** A server of Redis answers a PING, or does not have a key that stands for maintenance. */
+export interface RedisProbeSettings {
+  readonly kind: 'redis';
+  /** Empty for a PING. */
+  readonly key: string;
+  /** Absent where servers ask for none. */
+  readonly credentials?: ServerCredentials;
+}
+
+export type ProbeSettings = TcpProbeSettings | HttpProbeSettings | GrpcProbeSettings | RedisProbeSettings;
 
 export interface HealthCheckSettings {
   readonly probe: ProbeSettings;

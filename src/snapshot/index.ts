@@ -93,6 +93,8 @@ export type {
   HealthCheckSettings,
   HttpProbeSettings,
   ProbeSettings,
+  RedisProbeSettings,
+  ServerCredentials,
   StatusRange,
   TcpProbeSettings,
 } from './health-check.ts';

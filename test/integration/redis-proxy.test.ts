@@ -2,100 +2,19 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { type AddressInfo, connect, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import {
-  clusterNamed,
-  faultTexts,
-  type Json,
-  type JsonObject,
-  listenerWith,
-  load,
-  socketAddress,
-} from '../support/bootstrap.ts';
-import { runProgram, startProgram } from '../support/child-process.ts';
+import { clusterNamed, faultTexts, type JsonObject, listenerWith, load } from '../support/bootstrap.ts';
+import { runProgram } from '../support/child-process.ts';
 import { untilEqual } from '../support/eventually.ts';
-import { startWeir, type WeirProcess } from '../support/weir-process.ts';
+import {
+  redisCli as cli,
+  type RedisServer,
+  redisFilter,
+  startRedisProxy as start,
+  startRedis,
+} from '../support/redis-servers.ts';
 import { unusedPort } from '../support/wire.ts';
-
-const TYPE = 'type.googleapis.com/envoy.extensions.filters.network.redis_proxy.v3.RedisProxy';
-
-interface RedisServer {
-  readonly port: number;
-  cli(...args: readonly string[]): Promise<string>;
-  stop(): Promise<void>;
-}
-
-async function cli(port: number, ...args: readonly string[]): Promise<string> {
-  const { stdout } = await runProgram('redis-cli', ['-h', '127.0.0.1', '-p', String(port), ...args]);
-  return stdout.trimEnd();
-}
-
-async function startRedis(): Promise<RedisServer> {
-  const folder = mkdtempSync(path.join(tmpdir(), 'weir-redis-'));
-  const port = await unusedPort();
-  const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', folder];
-  const child = startProgram('redis-server', args);
-  let said = '';
-  for await (const chunk of child.stdout) {
-    said += chunk;
-    if (said.includes('Ready to accept connections')) break;
-  }
-  assert.match(said, /Ready to accept connections/);
-  return {
-    port,
-    cli: (...given) => cli(port, ...given),
-    async stop() {
-      const ended = once(child, 'exit');
-      child.kill('SIGKILL');
-      await ended;
-      rmSync(folder, { recursive: true });
-    },
-  };
-}
-
-function redisFilter(fields: JsonObject = {}, settings: JsonObject = {}): JsonObject {
-  return {
-    name: 'envoy.filters.network.redis_proxy',
-    typed_config: {
-      '@type': TYPE,
-      stat_prefix: 'cache',
-      settings: { op_timeout: '5s', ...settings },
-      prefix_routes: { catch_all_route: { cluster: 'ring' } },
-      ...fields,
-    },
-  };
-}
-
-async function start(
-  clusters: Readonly<Record<string, readonly number[]>>,
-  filter: Json,
-): Promise<{ weir: WeirProcess; port: number }> {
-  const weir = await startWeir({
-    configYaml: JSON.stringify({
-      admin: { address: socketAddress('127.0.0.1', 0) },
-      static_resources: {
-        listeners: [listenerWith([filter], { address: socketAddress('127.0.0.1', 0) })],
-        clusters: Object.entries(clusters).map(([name, ports]) => ({
-          name,
-          connect_timeout: '1s',
-          lb_policy: 'RING_HASH',
-          load_assignment: {
-            cluster_name: name,
-            endpoints: [
-              { lb_endpoints: ports.map((port) => ({ endpoint: { address: socketAddress('127.0.0.1', port) } })) },
-            ],
-          },
-        })),
-      },
-    }),
-    args: ['--concurrency', '2'],
-  });
-  return { weir, port: (await weir.listeners()).get('main')!.port };
-}
 
 /** One raw conversation. @returns all that has come when so much has. */
 async function talk(port: number, text: string, until: RegExp): Promise<string> {
@@ -325,9 +244,14 @@ describe('the configuration of redis_proxy', () => {
   for (const [what, fields, settings, fault] of [
     ['no route', { prefix_routes: {} }, {}, /prefix_routes: needs routes or catch_all_route/],
     ['an unknown cluster', { prefix_routes: { catch_all_route: { cluster: 'rign' } } }, {}, /did you mean "ring"/],
-    ['redirections', {}, { enable_redirection: true }, /enable_redirection/],
-    ['replicas', {}, { read_policy: 'ANY' }, /read_policy/],
-    ['faults', { faults: [{ fault_enabled: {} }] }, {}, /faults is not supported/],
+    ['replicas', {}, { read_policy: 'ANY' }, /read_policy ANY is not supported/],
+    ['a fault without a share', { faults: [{ fault_type: 'ERROR' }] }, {}, /faults\[0\]\.fault_enabled/],
+    [
+      'reads that go to an unknown cluster',
+      { prefix_routes: { catch_all_route: { cluster: 'ring', read_command_policy: { cluster: 'rign' } } } },
+      {},
+      /read_command_policy\.cluster: cluster "rign" does not exist/,
+    ],
     [
       'an empty password',
       { downstream_auth_password: { inline_string: '' } },

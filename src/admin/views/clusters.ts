@@ -33,7 +33,7 @@ export interface HostStatsView {
 
 /** One health check of a host, or an answer of it to a client that spoke of its health. */
 export interface CheckView {
-  readonly kind: 'http' | 'tcp' | 'grpc' | 'request';
+  readonly kind: 'http' | 'tcp' | 'grpc' | 'redis' | 'request';
   /** Milliseconds since the Unix epoch. */
   readonly endedMs: number;
   readonly hasPassed: boolean;

@@ -301,5 +301,9 @@ export const EXTENSIONS: Readonly<Record<ExtensionCategory, Rows>> = {
   ],
   'transport_sockets.downstream': DOWNSTREAM_SOCKETS,
   'transport_sockets.upstream': UPSTREAM_SOCKETS,
-  upstream_options: [row(HTTP_OPTIONS, HTTP_OPTIONS), row(TCP_OPTIONS, TCP_OPTIONS)],
+  upstream_options: [
+    row(HTTP_OPTIONS, HTTP_OPTIONS),
+    row(TCP_OPTIONS, TCP_OPTIONS),
+    row(`${NETWORK}.redis_proxy.v3.RedisProtocolOptions`, 'filters.network.redis_proxy', 'redis_proxy'),
+  ],
 };

@@ -23,6 +23,7 @@ import { convertMetadata } from './metadata.ts';
 import { convertOriginalDst, convertOriginalDstDiscovery } from './original-dst.ts';
 import { convertOutlierDetection } from './outlier-detection.ts';
 import { convertPreconnect } from './preconnect.ts';
+import { convertServerCredentials } from './redis-options.ts';
 import { convertRequestServerName } from './request-server-name.ts';
 import { convertTransportSocketMatches } from './transport-socket-matches.ts';
 import { durationMsOr, valueOr } from './units.ts';
@@ -41,6 +42,7 @@ export function convertCluster(message: Cluster, at: string, conversion: Convers
   checkProvidedBalancer(balanced, at, conversion.faults);
   const transport = convertUpstreamTransport(message, at, conversion);
   // A connection that names its client is of no use to another one.
+  const credentials = convertServerCredentials(message, at, conversion);
   const poolsPerClient = message.connection_pool_per_downstream_connection || transport.proxyHeader !== undefined;
   const observabilityName = message.alt_stat_name || message.name;
   return {
@@ -60,6 +62,7 @@ export function convertCluster(message: Cluster, at: string, conversion: Convers
     ...convertTransportSocketMatches(message, at, conversion),
     ...convertRequestServerName(message, at, conversion.faults),
     ...transport,
+    ...(credentials && { credentials }),
     poolsPerClient,
     ...convertPreconnect(balanced, at, conversion.faults),
     dropShare: convertDropShare(
@@ -74,7 +77,7 @@ export function convertCluster(message: Cluster, at: string, conversion: Convers
     tracksTimeoutBudgets: message.track_timeout_budgets || (message.track_cluster_stats?.timeout_budgets ?? false),
     tracksMessageSizes: message.track_cluster_stats?.request_response_sizes ?? false,
     ...(message.track_cluster_stats?.per_endpoint_stats ? { tracksHosts: true } : {}),
-    healthCheck: convertHealthCheck(message, at, conversion),
+    healthCheck: convertHealthCheck(message, credentials, at, conversion),
     outlierDetection: convertOutlierDetection(message.outlier_detection, `${at}.outlier_detection`, conversion.faults),
     ...convertMembers(balanced, at, conversion),
   };

@@ -7,9 +7,11 @@ import type {
   HealthCheckSettings,
   HttpProbeSettings,
   ProbeSettings,
+  ServerCredentials,
   StatusRange,
 } from '../../snapshot/index.ts';
 import { CodecClientType, RequestMethod } from '../proto/generated/enums.ts';
+import type { MessageTypes } from '../proto/generated/messages.ts';
 import { int64ToNumber } from '../proto/int64.ts';
 import { quote } from '../source/node.ts';
 import { checkLogPath } from './access-log/log-path.ts';
@@ -21,6 +23,7 @@ import type { FaultSink } from './fault-sink.ts';
 import { convertHeaderEdits } from './header-edits.ts';
 import type {
   Cluster,
+  CustomHealthCheck,
   Endpoint,
   GrpcHealthCheck,
   HealthCheckEventFileSink,
@@ -42,6 +45,7 @@ const MAX_RESPONSE_BUFFER_BYTES = 1024 * 1024;
 const OK_ONLY: readonly StatusRange[] = [{ start: 200, end: 201 }];
 const LOWEST_STATUS = 100;
 const STATUSES_END = 600;
+const REDIS_CHECKER = 'proxy.extensions.health_checkers.redis.v3.Redis';
 const FILE_SINK = 'proxy.extensions.health_check.event_sinks.file.v3.HealthCheckEventFileSink';
 /** What would let a name end the line that it is written into. */
 const LINE_BREAKERS = /[\r\n\0]/;
@@ -52,6 +56,7 @@ const METHODS_WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 
 /** @returns undefined for a cluster whose members are not checked, and for one whose checks are refused. */
 export function convertHealthCheck(
   cluster: Cluster,
+  credentials: ServerCredentials | undefined,
   at: string,
   conversion: Conversion,
 ): HealthCheckSettings | undefined {
@@ -60,7 +65,7 @@ export function convertHealthCheck(
   if (message === undefined) return undefined;
   if (second !== undefined) faults.error(`${at}.health_checks[1]`, 'a cluster can have one health check only');
   const checkAt = `${at}.health_checks[0]`;
-  const probe = convertProbe(message, cluster.name, checkAt, conversion);
+  const probe = convertProbe(message, cluster.name, credentials, checkAt, conversion);
   if (probe?.kind === 'grpc' && !speaksHttp2(cluster, at)) {
     faults.error(`${checkAt}.grpc_health_check`, `${cluster.name} cluster must support HTTP/2 for gRPC healthchecking`);
   }
@@ -168,13 +173,26 @@ function checkThreshold(threshold: { readonly value: number } | null, at: string
 function convertProbe(
   message: HealthCheckMessage,
   clusterName: string,
+  credentials: ServerCredentials | undefined,
   at: string,
   conversion: Conversion,
 ): ProbeSettings | undefined {
   const { http_health_check: http, tcp_health_check: tcp, grpc_health_check: grpc } = message;
+  if (message.custom_health_check !== null) return convertCustom(message.custom_health_check, credentials);
   if (grpc !== null) return convertGrpc(grpc, clusterName, `${at}.grpc_health_check`, conversion);
   if (tcp !== null) return convertTcp(tcp, `${at}.tcp_health_check`, conversion.faults);
   return http === null ? undefined : convertHttp(http, clusterName, `${at}.http_health_check`, conversion);
+}
+
+/** The support table refuses other checkers. */
+function convertCustom(
+  { typed_config }: CustomHealthCheck,
+  credentials: ServerCredentials | undefined,
+): ProbeSettings | undefined {
+  const opened = openExtension(typed_config);
+  if (opened?.typeName !== REDIS_CHECKER) return undefined;
+  const { key } = opened.message as MessageTypes[typeof REDIS_CHECKER];
+  return { kind: 'redis', key, ...(credentials && { credentials }) };
 }
 
 function convertTcp(message: TcpHealthCheck, at: string, faults: FaultSink): ProbeSettings {

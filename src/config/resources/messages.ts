@@ -55,6 +55,7 @@ export type {
   HeaderMatcher,
   HeaderValue,
   HeaderValueOption,
+  HealthCheck_CustomHealthCheck as CustomHealthCheck,
   HealthCheck_GrpcHealthCheck as GrpcHealthCheck,
   HealthCheck_HttpHealthCheck as HttpHealthCheck,
   HealthCheck_Payload as Payload,

@@ -181,7 +181,7 @@ export class ActiveHost {
     const base = check?.address ?? address;
     const ownPort = check?.address?.kind === 'ip' ? check.address.port : 0;
     const port = ownPort || check?.port || clusterPort;
-    const authority = check?.hostname || (probe.kind === 'tcp' ? '' : probe.authority);
+    const authority = check?.hostname || ('authority' in probe ? probe.authority : '');
     return { address: base.kind === 'pipe' || port === 0 ? base : { ...base, port }, authority };
   }
 

@@ -9,7 +9,7 @@
 import type { Clock } from '../../base/clock.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { RuntimeSetting, RuntimeValues } from '../../base/runtime.ts';
-import type { Fraction, Metadata } from '../../snapshot/index.ts';
+import type { Fraction, Metadata, ServerCredentials } from '../../snapshot/index.ts';
 import type { DownstreamFacts } from '../format/facts.ts';
 import type { FilterCounter, FilterGauge, FilterTimes, SharedCount } from '../http/filter.ts';
 import type { CallReceiver, CallRequest } from '../http/filter-call.ts';
@@ -109,6 +109,8 @@ export interface NetworkFilterContext {
 export interface FilterHost {
   /** Its address as text. */
   readonly label: string;
+  /** What its connections begin with, as its cluster says; null where it asks for none. */
+  readonly credentials: ServerCredentials | null;
 }
 
 /** What becomes of a connection to a host that a filter has opened; each perhaps from within a call of its link. */
@@ -131,6 +133,8 @@ export interface FilterLink {
   /** A request goes over it, until one of the others is told. */
   requestBegan(): void;
   requestEnded(outcome: 'answered' | 'failed' | 'timeout'): void;
+  /** Its answer says that another host is to be asked. @param isFollowed it will be. */
+  redirected(isFollowed: boolean): void;
   close(): void;
 }
 
@@ -141,6 +145,11 @@ export interface FilterUpstreams {
    * @returns null where there is none, or no such cluster.
    */
   hostFor(cluster: string, key: Buffer): FilterHost | null;
+  /**
+   * The host of the same cluster at this address, or of this configured name; without a name, where `beside` is, at another port.
+   * Looks through all of them. @returns null where there is none, whoever else listens there.
+   */
+  hostAt(beside: FilterHost, name: string, port: number): FilterHost | null;
   /** @returns null when circuit breakers leave no place for it. */
   connect(host: FilterHost, receiver: LinkReceiver): FilterLink | null;
 }

@@ -9,8 +9,15 @@ import { RequestHash } from '../upstream/load-balancer/pick-context.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { TcpUpstream, type TcpUpstreamOwner } from './tcp-upstream.ts';
 
-const { upstream_cx_none_healthy, upstream_cx_overflow, upstream_rq_active, upstream_rq_timeout, upstream_rq_total } =
-  CLUSTER_STATS.index;
+const {
+  upstream_cx_none_healthy,
+  upstream_cx_overflow,
+  upstream_internal_redirect_failed_total,
+  upstream_internal_redirect_succeeded_total,
+  upstream_rq_active,
+  upstream_rq_timeout,
+  upstream_rq_total,
+} = CLUSTER_STATS.index;
 const { rq_active, rq_error, rq_success, rq_timeout, rq_total } = HOST_STATS.index;
 
 export class RawUpstreams implements FilterUpstreams {
@@ -34,14 +41,22 @@ export class RawUpstreams implements FilterUpstreams {
     return host;
   }
 
+  hostAt(beside: FilterHost, name: string, port: number): Host | null {
+    const { cluster, address } = ownHost(beside);
+    const ip = name !== '' || address.kind !== 'ip' ? name : address.ip;
+    const isThere = ({ address: at, hostname }: Host): boolean =>
+      at.kind === 'ip' && at.port === port && (at.ip === ip || (hostname !== '' && hostname === ip));
+    return cluster.hosts.find(isThere) ?? null;
+  }
+
   connect(host: FilterHost, receiver: LinkReceiver): FilterLink | null {
-    if (!(host instanceof Host)) throw new TypeError('a host that no cluster has given');
-    const { cluster } = host;
-    if (!host.tryAcquireConnection(cluster.breaker)) {
+    const member = ownHost(host);
+    const { cluster } = member;
+    if (!member.tryAcquireConnection(cluster.breaker)) {
       this.#context.stats.values[cluster.statBase + upstream_cx_overflow]! += 1;
       return null;
     }
-    return new RawLink(this.#context, host, receiver, this.#bufferLimitBytes);
+    return new RawLink(this.#context, member, receiver, this.#bufferLimitBytes);
   }
 
   #hash(key: Buffer): RequestHash {
@@ -51,6 +66,11 @@ export class RawUpstreams implements FilterUpstreams {
     hash.add(kernel.hashHi | 0, kernel.hashLo | 0);
     return hash;
   }
+}
+
+function ownHost(host: FilterHost): Host {
+  if (!(host instanceof Host)) throw new TypeError('a host that no cluster has given');
+  return host;
 }
 
 class RawLink implements FilterLink, TcpUpstreamOwner, TimeoutOwner {
@@ -93,6 +113,12 @@ class RawLink implements FilterLink, TcpUpstreamOwner, TimeoutOwner {
     stats.values[cluster.statBase + upstream_rq_timeout]! += 1;
     stats.values[statBase + rq_timeout]! += 1;
     outlier?.timedOut();
+  }
+
+  redirected(isFollowed: boolean): void {
+    const { cluster } = this.#host;
+    const stat = isFollowed ? upstream_internal_redirect_succeeded_total : upstream_internal_redirect_failed_total;
+    this.#context.stats.values[cluster.statBase + stat]! += 1;
   }
 
   close(): void {

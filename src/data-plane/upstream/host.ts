@@ -9,7 +9,7 @@
 
 import { isIP } from 'node:net';
 import { type Address, formatAddress, type IpAddress } from '../../base/address.ts';
-import type { HostSnapshot, Metadata } from '../../snapshot/index.ts';
+import type { HostSnapshot, Metadata, ServerCredentials } from '../../snapshot/index.ts';
 import { type ClusterPriority, HealthFlag, HealthMask } from '../../wasm/shared-records.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
 import type { WorkerContext } from '../worker-context.ts';
@@ -157,6 +157,10 @@ export class Host implements PoolHost {
   /** HealthFlag bits. Main makes new host lists when they change: only where requests name their hosts do they look. */
   get healthFlags(): number {
     return this.#context.records.healthFlags(this.record);
+  }
+
+  get credentials(): ServerCredentials | null {
+    return this.cluster.settings.credentials ?? null;
   }
 
   /** Neither unhealthy nor degraded. */

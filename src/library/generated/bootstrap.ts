@@ -93,6 +93,7 @@ export type AnyConfig =
   | Typed<'extensions.retry.host.omit_host_metadata.v3.OmitHostMetadataConfig', OmitHostMetadataConfig>
   | Typed<'extensions.upstreams.http.v3.HttpProtocolOptions', HttpHttpProtocolOptions>
   | Typed<'extensions.upstreams.tcp.v3.TcpProtocolOptions', TcpTcpProtocolOptions>
+  | Typed<'extensions.filters.network.redis_proxy.v3.RedisProtocolOptions', RedisProtocolOptions>
   | Typed<'config.metrics.v3.StatsdSink', StatsdSink>
   | Typed<'config.metrics.v3.DogStatsdSink', DogStatsdSink>
   | Typed<'config.metrics.v3.MetricsServiceConfig', MetricsServiceConfig>
@@ -254,6 +255,7 @@ export type TransportSocketsConfig =
 export type UpstreamOptionsConfig =
   | Typed<'extensions.upstreams.http.v3.HttpProtocolOptions', HttpHttpProtocolOptions>
   | Typed<'extensions.upstreams.tcp.v3.TcpProtocolOptions', TcpTcpProtocolOptions>
+  | Typed<'extensions.filters.network.redis_proxy.v3.RedisProtocolOptions', RedisProtocolOptions>
   | TypedAs<'xds.type.v3.TypedStruct', XdsTypeTypedStruct>
   | TypedAs<'udpa.type.v1.TypedStruct', UdpaTypeTypedStruct>;
 
@@ -4879,6 +4881,16 @@ export interface RedisExternalAuthProvider {
   readonly grpcService?: GrpcService | undefined;
   readonly enable_auth_expiration?: boolean | undefined;
   readonly enableAuthExpiration?: boolean | undefined;
+}
+
+/** proxy.extensions.filters.network.redis_proxy.v3.RedisProtocolOptions */
+export interface RedisProtocolOptions {
+  readonly auth_password?: DataSource | undefined;
+  readonly authPassword?: DataSource | undefined;
+  readonly auth_username?: DataSource | undefined;
+  readonly authUsername?: DataSource | undefined;
+  readonly aws_iam?: JsonObject | undefined;
+  readonly awsIam?: JsonObject | undefined;
 }
 
 /** proxy.extensions.filters.network.redis_proxy.v3.RedisProxy */

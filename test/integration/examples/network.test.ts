@@ -8,6 +8,7 @@ import { it } from 'node:test';
 import { runProgram } from '../../support/child-process.ts';
 import { DnsServer } from '../../support/dns-server.ts';
 import { portOf, startExample } from '../../support/examples.ts';
+import { redisCli, startRedis } from '../../support/redis-servers.ts';
 import { WireClient } from '../../support/wire.ts';
 
 const FOLDERS = (process.env.PATH ?? '').split(path.delimiter);
@@ -69,4 +70,52 @@ it('questions and answers of DNS go through, by UDP and by TCP on one port', { s
   await weir.untilStat('cluster.dns.udp.sess_rx_datagrams', 6);
   await weir.untilStat('tcp.dns.downstream_cx_total', 1);
   for (const { queries } of servers) assert.ok(queries.includes('web.test A'));
+});
+
+it('servers of Redis are one port, over which keys are spread, kept together and taken apart', async () => {
+  const caches = await Promise.all([startRedis(), startRedis(), startRedis()]);
+  const sessions = await startRedis('--requirepass', 'change-me');
+  const servers = [...caches, sessions];
+  try {
+    const ports = Object.fromEntries(servers.map(({ port }, index) => [6381 + index, port]));
+    const times = {
+      'interval: 5s\n          no_traffic_interval: 5s': 'interval: 0.1s\n          no_traffic_interval: 0.1s',
+    };
+    await using weir = await startExample('redis.yaml', ports, undefined, times);
+    const { port } = (await weir.listeners()).get('redis')!;
+    const cli = (...args: string[]): Promise<string> => redisCli(port, ...args);
+    await weir.untilStat('cluster.cache.membership_healthy', 3);
+    const keys = Array.from({ length: 30 }, (_entry, index) => `{user:${index}}:name`);
+    assert.equal(await cli('mset', ...keys.flatMap((key) => [key, key])), 'OK');
+    assert.equal(await cli('mget', ...keys), keys.join('\n'));
+    assert.equal(await cli('exists', ...keys), '30');
+    const sizes = await Promise.all(caches.map((server) => server.cli('dbsize')));
+    assert.ok(
+      sizes.every((size) => Number(size) > 0),
+      `${sizes}: each has some`,
+    );
+    assert.equal(await cli('set', 'session:1', 'open'), 'OK');
+    assert.equal(await sessions.cli('--no-auth-warning', '-a', 'change-me', 'get', 'session:1'), 'open');
+    const bench = [
+      '-h',
+      '127.0.0.1',
+      '-p',
+      String(port),
+      '-P',
+      '16',
+      '-n',
+      '5000',
+      '-r',
+      '1000',
+      '-q',
+      '-t',
+      'set,get',
+    ];
+    assert.match((await runProgram('redis-benchmark', bench)).stdout, /GET: \d/);
+    await caches[0]!.stop();
+    await weir.untilStat('cluster.cache.membership_healthy', 2);
+    for (const key of keys) assert.equal(await cli('set', key, '1'), 'OK');
+  } finally {
+    await Promise.all(servers.slice(1).map((server) => server.stop()));
+  }
 });

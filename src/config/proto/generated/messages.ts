@@ -5223,6 +5223,13 @@ export interface RedisExternalAuthProvider {
   enable_auth_expiration: boolean;
 }
 
+/** proxy.extensions.filters.network.redis_proxy.v3.RedisProtocolOptions */
+export interface RedisProtocolOptions {
+  auth_password: DataSource | null;
+  auth_username: DataSource | null;
+  aws_iam: Struct | null;
+}
+
 /** proxy.extensions.filters.network.sni_cluster.v3.SniCluster */
 export interface SniCluster {}
 
@@ -6849,6 +6856,7 @@ export interface MessageTypes {
   'proxy.extensions.filters.network.redis_proxy.v3.RedisProxy.PrefixRoutes.Route.ReadCommandPolicy': RedisProxy_PrefixRoutes_Route_ReadCommandPolicy;
   'proxy.extensions.filters.network.redis_proxy.v3.RedisProxy.RedisFault': RedisProxy_RedisFault;
   'proxy.extensions.filters.network.redis_proxy.v3.RedisExternalAuthProvider': RedisExternalAuthProvider;
+  'proxy.extensions.filters.network.redis_proxy.v3.RedisProtocolOptions': RedisProtocolOptions;
   'proxy.extensions.filters.network.sni_cluster.v3.SniCluster': SniCluster;
   'proxy.extensions.filters.network.tcp_proxy.v3.TcpProxy': TcpProxy;
   'proxy.extensions.filters.network.tcp_proxy.v3.TcpProxy.WeightedCluster': TcpProxy_WeightedCluster;

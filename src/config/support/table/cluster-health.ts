@@ -1,6 +1,7 @@
 // Support rows of health checks and outlier detection.
 
 import {
+  extensions,
   extensionsElseWarned,
   only,
   rejected,
@@ -10,7 +11,7 @@ import {
   supportedWhole,
   warned,
 } from '../verdict.ts';
-import { HEALTH_EVENT_FILE } from './extensions.ts';
+import { HEALTH_EVENT_FILE, READ_AS_TYPED, REDIS_CHECKER } from './extensions.ts';
 
 export const CLUSTER_HEALTH_SUPPORT: SupportTable = {
   'proxy.config.cluster.v3.OutlierDetection': {
@@ -58,7 +59,7 @@ export const CLUSTER_HEALTH_SUPPORT: SupportTable = {
       http_health_check: supported(),
       tcp_health_check: supported(),
       grpc_health_check: supported(),
-      custom_health_check: rejected('this build has no checkers beside HTTP, gRPC and TCP'),
+      custom_health_check: supported(),
       no_traffic_interval: supported(),
       no_traffic_healthy_interval: supported(),
       unhealthy_interval: supported(),
@@ -76,6 +77,17 @@ export const CLUSTER_HEALTH_SUPPORT: SupportTable = {
   'proxy.config.core.v3.HealthCheck.TlsOptions': {
     otherwise: rejected(),
     fields: { alpn_protocols: supported('take the place of those of the transport socket') },
+  },
+  'proxy.config.core.v3.HealthCheck.CustomHealthCheck': {
+    otherwise: rejected(),
+    fields: { name: supported(), config: supported(READ_AS_TYPED), typed_config: extensions([REDIS_CHECKER]) },
+  },
+  [REDIS_CHECKER]: {
+    otherwise: rejected(),
+    fields: {
+      key: supported('a host that has it takes no traffic; without one, PING'),
+      aws_iam: rejected('checks use the auth_password of RedisProtocolOptions'),
+    },
   },
   'proxy.config.core.v3.HealthCheck.GrpcHealthCheck': {
     otherwise: rejected(),

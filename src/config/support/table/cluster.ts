@@ -11,7 +11,7 @@ import {
   warned,
 } from '../verdict.ts';
 import { SLOW_START_SUPPORT, SUBSET_FIELDS, SUBSET_SELECTOR_SUPPORT } from './balancing-policy.ts';
-import { HTTP_OPTIONS } from './extensions.ts';
+import { HTTP_OPTIONS, REDIS_OPTIONS } from './extensions.ts';
 
 export const CLUSTER_SUPPORT: SupportTable = {
   'proxy.config.cluster.v3.Cluster': {
@@ -53,7 +53,7 @@ export const CLUSTER_SUPPORT: SupportTable = {
       common_http_protocol_options: supportedAs('upstream'),
       upstream_http_protocol_options: supported(),
       extension_protocol_options: rejected('the older form, which has no types'),
-      typed_extension_protocol_options: extensions([HTTP_OPTIONS]),
+      typed_extension_protocol_options: extensions([HTTP_OPTIONS, REDIS_OPTIONS]),
       tcp_protocol_options: warned('never had an effect'),
       grpc_protocol_options: warned('never had an effect'),
       protocol_selection: supported(),
@@ -85,6 +85,14 @@ export const CLUSTER_SUPPORT: SupportTable = {
       preconnect_policy: supported('of HTTP connections'),
       connection_pool_per_downstream_connection: supported('of HTTP connections'),
       wait_for_warm_on_init: supported(),
+    },
+  },
+  [REDIS_OPTIONS]: {
+    otherwise: rejected(),
+    fields: {
+      auth_password: supported('also of checks by redis'),
+      auth_username: supported('the default user without it'),
+      aws_iam: rejected('use auth_password'),
     },
   },
   'proxy.config.cluster.v3.TrackClusterStats': {

@@ -29,4 +29,6 @@ export const UPSTREAM_NETWORK_FILTERS: readonly string[] = [];
 /** Note on the v2 field `config` beside `typed_config`. */
 export const READ_AS_TYPED = 'read as typed_config';
 export const HTTP_OPTIONS = 'proxy.extensions.upstreams.http.v3.HttpProtocolOptions';
+export const REDIS_OPTIONS = 'proxy.extensions.filters.network.redis_proxy.v3.RedisProtocolOptions';
+export const REDIS_CHECKER = 'proxy.extensions.health_checkers.redis.v3.Redis';
 export const HTTP3 = 'this build speaks no HTTP/3';

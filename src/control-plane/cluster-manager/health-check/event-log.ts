@@ -15,7 +15,12 @@ export interface EventSubject {
   readonly checkerKind: ProbeSettings['kind'];
 }
 
-const CHECKER_TYPES: Readonly<Record<ProbeSettings['kind'], string>> = { http: 'HTTP', tcp: 'TCP', grpc: 'GRPC' };
+const CHECKER_TYPES: Readonly<Record<ProbeSettings['kind'], string>> = {
+  http: 'HTTP',
+  tcp: 'TCP',
+  grpc: 'GRPC',
+  redis: 'REDIS',
+};
 const FAILURE_TYPES: Readonly<Record<FailureType, string>> = {
   active: 'ACTIVE',
   passive: 'PASSIVE',

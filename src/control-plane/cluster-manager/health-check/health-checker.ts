@@ -22,6 +22,7 @@ import { HttpProbe } from './http-probe.ts';
 import { Http2Probe } from './http2-probe.ts';
 import type { Probe, ProbeOrigin } from './probe.ts';
 import { type AwaitingCheck, ProbeTls, type SecuredCluster } from './probe-tls.ts';
+import { RedisProbe } from './redis-probe.ts';
 import { TcpProbe } from './tcp-probe.ts';
 
 const { failedActiveHealthCheck: FAILED, degradedActiveHealthCheck: DEGRADED } = HealthFlag;
@@ -211,6 +212,7 @@ export class HealthChecker implements HostCheckListener {
         ? this.#cluster.origin
         : { ...this.#cluster.origin, security: () => tls.of(host.snapshot, check) };
     if (probe.kind === 'tcp') return new TcpProbe(probe, reusesConnection, origin, faults);
+    if (probe.kind === 'redis') return new RedisProbe(probe, reusesConnection, origin, faults);
     if (probe.kind === 'grpc') return new GrpcProbe(probe, reusesConnection, origin, faults);
     const verifiesService = (): boolean => this.#verifiesService();
     if (probe.speaksHttp2) {

@@ -16,7 +16,7 @@ const LATE_MS = 5;
 /** How a check ended, for those who ask why a host is in the state that it is in. */
 export interface CheckRecord {
   /** `request`: what the host has answered to a client. */
-  readonly kind: 'http' | 'tcp' | 'grpc' | 'request';
+  readonly kind: 'http' | 'tcp' | 'grpc' | 'redis' | 'request';
   /** Milliseconds since the Unix epoch. */
   readonly endedMs: number;
   readonly hasPassed: boolean;

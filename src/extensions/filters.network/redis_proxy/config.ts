@@ -2,23 +2,27 @@
 
 import {
   type Conversion,
+  credentialOf,
   durationMsOr,
   type MessageTypes,
   type NetworkFilterManifest,
   only,
-  readDataSource,
   rejected,
   runtimeFractionOf,
   supported,
 } from '../../../config/index.ts';
-import type { RedisAuth, RedisCounter, RedisGauge, RedisRoute, RedisSettings } from './settings.ts';
+import type { RedisAuth, RedisCounter, RedisFault, RedisGauge, RedisRoute, RedisSettings } from './settings.ts';
 
 const REDIS_PROXY = 'proxy.extensions.filters.network.redis_proxy.v3.RedisProxy';
 const POOL = `${REDIS_PROXY}.ConnPoolSettings` as const;
 const ROUTES = `${REDIS_PROXY}.PrefixRoutes` as const;
 const ROUTE = `${ROUTES}.Route` as const;
+const READS = `${ROUTE}.ReadCommandPolicy` as const;
+const FAULT = `${REDIS_PROXY}.RedisFault` as const;
+const RATE_LIMIT = `${REDIS_PROXY}.ConnectionRateLimit` as const;
 const MIRROR = `${ROUTE}.RequestMirrorPolicy` as const;
 const COUNTERS: Readonly<Record<RedisCounter, true>> = {
+  connection_rate_limited: true,
   downstream_cx_total: true,
   downstream_cx_protocol_error: true,
   downstream_cx_rx_bytes_total: true,
@@ -31,11 +35,15 @@ const GAUGES: Readonly<Record<RedisGauge, true>> = { downstream_cx_active: true,
 const REDIS_COUNTERS = Object.keys(COUNTERS) as RedisCounter[];
 const REDIS_GAUGES = Object.keys(GAUGES) as RedisGauge[];
 const DEFAULT_FLUSH_MS = 3;
+const NEVER = { numerator: 0, denominator: 100 };
+const FAULT_TYPES = { DELAY: 0, ERROR: 1 };
 
 type Message = MessageTypes[typeof REDIS_PROXY];
+type FaultMessage = MessageTypes[typeof FAULT];
 type RouteMessage = MessageTypes[typeof ROUTE];
 
-const NO_REDIRECTION = 'answers with MOVED and ASK go to the client';
+const MEMBERS_ONLY = 'redirections lead to members of the cluster, by address or configured name';
+const NO_REPLICAS = 'which hosts are replicas only a cluster of the type redis knows, which this build has not';
 
 export const REDIS_PROXY_MANIFEST: NetworkFilterManifest = {
   isTerminal: true,
@@ -51,7 +59,7 @@ export const REDIS_PROXY_MANIFEST: NetworkFilterManifest = {
         downstream_auth_password: supported(),
         downstream_auth_passwords: supported(),
         downstream_auth_username: supported(),
-        faults: rejected(),
+        faults: supported(),
         external_auth_provider: rejected('use downstream_auth_passwords'),
         custom_commands: supported('each with one key, its first argument'),
       },
@@ -61,14 +69,14 @@ export const REDIS_PROXY_MANIFEST: NetworkFilterManifest = {
       fields: {
         op_timeout: supported(),
         enable_hashtagging: supported(),
-        enable_redirection: only([false], NO_REDIRECTION),
+        enable_redirection: supported(MEMBERS_ONLY),
         max_buffer_size_before_flush: supported(),
         buffer_flush_timeout: supported(),
-        max_upstream_unknown_connections: supported(`has no effect: ${NO_REDIRECTION}`),
-        read_policy: only(['MASTER'], 'hosts are not told apart'),
+        max_upstream_unknown_connections: supported(`has no effect: ${MEMBERS_ONLY}`),
+        read_policy: only(['MASTER'], NO_REPLICAS),
         enable_command_stats: supported(),
-        dns_cache_config: rejected(NO_REDIRECTION),
-        connection_rate_limit: rejected(),
+        dns_cache_config: rejected(MEMBERS_ONLY),
+        connection_rate_limit: supported('of each worker'),
       },
     },
     [ROUTES]: {
@@ -87,9 +95,15 @@ export const REDIS_PROXY_MANIFEST: NetworkFilterManifest = {
         remove_prefix: supported(),
         cluster: supported(),
         request_mirror_policy: supported(),
-        key_formatter: rejected(),
-        read_command_policy: rejected('hosts are not told apart'),
+        key_formatter: rejected('keys go as they come, or without their prefix'),
+        read_command_policy: supported(),
       },
+    },
+    [READS]: { otherwise: rejected(), fields: { cluster: supported() } },
+    [RATE_LIMIT]: { otherwise: rejected(), fields: { connection_rate_limit_per_sec: supported() } },
+    [FAULT]: {
+      otherwise: rejected(),
+      fields: { fault_type: supported(), fault_enabled: supported(), delay: supported(), commands: supported() },
     },
     [MIRROR]: {
       otherwise: rejected(),
@@ -111,8 +125,11 @@ export const REDIS_PROXY_MANIFEST: NetworkFilterManifest = {
         usesHashTags: enable_hashtagging,
         flushBytes: max_buffer_size_before_flush,
         flushMs: durationMsOr(buffer_flush_timeout, DEFAULT_FLUSH_MS),
+        followsRedirections: redis.settings.enable_redirection,
+        maxConnectionsPerSecond: redis.settings.connection_rate_limit?.connection_rate_limit_per_sec ?? 0,
       },
       auth: convertAuth(redis, at, conversion),
+      faults: redis.faults.map((fault, index) => convertFault(fault, `${at}.faults[${index}]`, conversion)),
       hasCommandStats: redis.settings.enable_command_stats,
       timesInMicros: redis.latency_in_micros,
       customCommands: redis.custom_commands.map((name) => name.toLowerCase()),
@@ -152,7 +169,7 @@ function convertRoutes({ cluster, prefix_routes }: Message, at: string, conversi
       prefix_routes?.catch_all_cluster ? `${routesAt}.catch_all_cluster` : `${at}.cluster`,
       faults,
     );
-    routes.push({ prefix: '', removesPrefix: false, cluster: older, mirrors: [] });
+    routes.push({ prefix: '', removesPrefix: false, cluster: older, readCluster: older, mirrors: [] });
   }
   if (routes.length === 0) faults.error(routesAt, 'needs routes or catch_all_route: no key goes anywhere');
   return routes.sort((a, b) => Buffer.byteLength(b.prefix) - Buffer.byteLength(a.prefix));
@@ -160,14 +177,33 @@ function convertRoutes({ cluster, prefix_routes }: Message, at: string, conversi
 
 function convertRoute(route: RouteMessage, at: string, { clusters, faults }: Conversion): RedisRoute {
   clusters.checkReference(route.cluster, `${at}.cluster`, faults);
+  const reads = route.read_command_policy?.cluster ?? '';
+  clusters.checkReference(reads, `${at}.read_command_policy.cluster`, faults);
   return {
     prefix: route.prefix,
     removesPrefix: route.remove_prefix,
     cluster: route.cluster,
+    readCluster: reads || route.cluster,
     mirrors: route.request_mirror_policy.map(({ cluster, runtime_fraction, exclude_read_commands }, index) => {
       clusters.checkReference(cluster, `${at}.request_mirror_policy[${index}].cluster`, faults);
       return { cluster, share: runtimeFractionOf(runtime_fraction), leavesReads: exclude_read_commands };
     }),
+  };
+}
+
+function convertFault(
+  { fault_type, fault_enabled, delay, commands }: FaultMessage,
+  at: string,
+  { faults }: Conversion,
+): RedisFault {
+  const isError = fault_type === FAULT_TYPES.ERROR;
+  const delayMs = durationMsOr(delay, 0);
+  if (!isError && delayMs === 0) faults.warning(`${at}.delay`, 'does nothing without a time');
+  return {
+    isError,
+    delayMs,
+    share: runtimeFractionOf(fault_enabled) ?? { key: fault_enabled?.runtime_key ?? '', default: NEVER },
+    commands: commands.map((name) => name.toLowerCase()),
   };
 }
 
@@ -179,23 +215,13 @@ function convertAuth(message: Message, at: string, conversion: Conversion): Redi
     ...many.map((source, index) => ({ source, at: `${at}.downstream_auth_passwords[${index}]` })),
   ];
   const passwords = sources.flatMap(({ source, at: here }) => {
-    const password = textOf(readDataSource(source, here, conversion));
-    if (password !== '') return password;
-    // Who configures one means that there is one.
-    faults.error(here, 'is empty');
-    return [];
+    const password = credentialOf(source, here, conversion);
+    return password === '' ? [] : password;
   });
   if (passwords.length > 0) {
-    const username = user === null ? '' : textOf(readDataSource(user, `${at}.downstream_auth_username`, conversion));
+    const username = credentialOf(user, `${at}.downstream_auth_username`, conversion);
     return { username, passwords };
   }
   if (user !== null) faults.error(`${at}.downstream_auth_username`, 'needs downstream_auth_passwords');
   return null;
-}
-
-/** Files end with a line. */
-function textOf(bytes: Uint8Array): string {
-  return Buffer.from(bytes)
-    .toString()
-    .replace(/\r?\n$/, '');
 }

@@ -3,14 +3,6 @@
 
 import { timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../../../base/clock.ts';
-import type {
-  NetworkFilter,
-  NetworkFilterStatus,
-  TerminalCallbacks,
-  TerminalFilterContext,
-  TerminalFilterKind,
-} from '../../../data-plane/index.ts';
-import { type Command, commandTable } from './commands.ts';
 import {
   arrayOf,
   bulk,
@@ -23,11 +15,20 @@ import {
   request,
   requestArguments,
   simple,
-} from './resp.ts';
+} from '../../../base/resp.ts';
+import type {
+  NetworkFilter,
+  NetworkFilterStatus,
+  TerminalCallbacks,
+  TerminalFilterContext,
+  TerminalFilterKind,
+} from '../../../data-plane/index.ts';
+import { type Command, commandTable } from './commands.ts';
+import { RedisFaults } from './faults.ts';
 import { RedisRoutes, type RoutedKey } from './routes.ts';
-import type { RedisAuth, RedisSettings } from './settings.ts';
+import type { RedisAuth, RedisFault, RedisSettings } from './settings.ts';
 import { RedisStats } from './stats.ts';
-import { type AnswerReceiver, RedisUpstreams } from './upstream-client.ts';
+import { type AnswerReceiver, NOBODY, type NoAnswer, RedisUpstreams } from './upstream-client.ts';
 
 /** Of one command. */
 const MAX_REQUEST_BYTES = 64 * 1024 * 1024;
@@ -43,6 +44,8 @@ const NO_UPSTREAM = failure('no upstream host');
 const UPSTREAM_FAILURE = failure('upstream failure');
 const NOT_AUTHENTICATED = failure('NOAUTH Authentication required.');
 const PROTOCOL_ERROR = failure('downstream protocol error');
+const NOT_LET_IN = failure('upstream authentication failed');
+const INJECTED = failure('Fault Injected: Error');
 const WRONG_PASSWORD = failure('ERR invalid password');
 const WRONG_USER = failure('WRONGPASS invalid username-password pair');
 const NO_PASSWORD_SET = failure('ERR Client sent AUTH, but no password is set');
@@ -54,19 +57,24 @@ class RedisProxy {
   readonly upstreams: RedisUpstreams;
   readonly routes: RedisRoutes;
   readonly stats: RedisStats;
+  readonly faults: RedisFaults;
   readonly auth: RedisAuth | null;
   readonly clock: Clock;
 
   constructor(settings: RedisSettings, context: TerminalFilterContext) {
     this.commands = commandTable(settings.customCommands);
-    this.upstreams = new RedisUpstreams(settings.pool, context.upstreams, context.clock);
-    this.routes = new RedisRoutes(settings, context);
     this.stats = new RedisStats(settings, context);
+    const onRateLimited = (): void => this.stats.connectionRateLimited();
+    this.upstreams = new RedisUpstreams(settings.pool, context.upstreams, context.clock, onRateLimited);
+    this.routes = new RedisRoutes(settings, context);
+    this.faults = new RedisFaults(settings.faults, context);
     this.auth = settings.auth;
     this.clock = context.clock;
     context.onClose(() => this.upstreams.close());
   }
 }
+
+type Settle = (answer: Buffer, isError: boolean) => void;
 
 /** One command of a client, until its answer has been written. */
 class Pending {
@@ -93,6 +101,8 @@ class RedisConnection implements NetworkFilter {
   #isReading = false;
   #isStopped = false;
   #isBackedUp = false;
+  /** Answers that are held back on purpose; each entry calls its one off. */
+  #delays: Set<() => void> | null = null;
 
   constructor(proxy: RedisProxy, callbacks: TerminalCallbacks) {
     this.#proxy = proxy;
@@ -128,6 +138,8 @@ class RedisConnection implements NetworkFilter {
     this.#isEnding = true;
     this.#proxy.stats.connectionEnded(this.#pending.length);
     this.#pending = [];
+    for (const callOff of this.#delays ?? []) callOff();
+    this.#delays = null;
   }
 
   get #isFull(): boolean {
@@ -192,12 +204,20 @@ class RedisConnection implements NetworkFilter {
       return;
     }
     const done = stats.commandBegan(name);
-    const settle = (answer: Buffer, isError: boolean): void => {
+    const fault = this.#proxy.faults.of(name);
+    const settleNow = (answer: Buffer, isError: boolean): void => {
       done(isError);
       pending.answer = answer;
       if (!this.#isReading) this.#writeReady();
       this.#resume();
     };
+    const settle = fault === null ? settleNow : this.#late(fault, settleNow);
+    if (fault !== null) stats.faultInjected(name, fault);
+    if (fault?.isError) settle(INJECTED, true);
+    else this.#carryOut(command, given, settle);
+  }
+
+  #carryOut(command: Command, given: readonly Buffer[], settle: Settle): void {
     if (command.kind === 'get' || command.kind === 'set' || command.kind === 'sum') {
       this.#split(command, given, settle);
       return;
@@ -210,13 +230,22 @@ class RedisConnection implements NetworkFilter {
     this.#send(command, given, keyAt, settle);
   }
 
+  /** Tells an answer after the time that the fault says. */
+  #late({ delayMs }: RedisFault, settle: Settle): Settle {
+    if (delayMs === 0) return settle;
+    return (answer, isError) => {
+      if (this.#isOver) return;
+      const callOff = this.#proxy.clock.after(delayMs, () => {
+        this.#delays?.delete(callOff);
+        settle(answer, isError);
+      });
+      this.#delays ??= new Set();
+      this.#delays.add(callOff);
+    };
+  }
+
   /** The whole command goes to the host of one key. */
-  #send(
-    command: Command,
-    given: readonly Buffer[],
-    keyAt: number,
-    settle: (answer: Buffer, isError: boolean) => void,
-  ): void {
+  #send(command: Command, given: readonly Buffer[], keyAt: number, settle: Settle): void {
     const routed = this.#proxy.routes.of(given[keyAt]!);
     if (routed === null) {
       settle(NO_UPSTREAM, true);
@@ -225,13 +254,13 @@ class RedisConnection implements NetworkFilter {
     const parts = given.with(keyAt, routed.key);
     const receiver: AnswerReceiver = {
       onAnswer: (message) => settle(Buffer.from(message), isErrorAnswer(message)),
-      onNoAnswer: () => settle(UPSTREAM_FAILURE, true),
+      onNoAnswer: (why) => settle(noAnswer(why), true),
     };
     if (!this.#forward(command, routed, parts, receiver)) settle(NO_UPSTREAM, true);
   }
 
   /** Each key goes to its own host, and the answers become one. */
-  #split(command: Command, given: readonly Buffer[], settle: (answer: Buffer, isError: boolean) => void): void {
+  #split(command: Command, given: readonly Buffer[], settle: Settle): void {
     const step = command.kind === 'set' ? 2 : 1;
     const keys = (given.length - 1) / step;
     if (keys < 1 || !Number.isInteger(keys)) {
@@ -255,7 +284,7 @@ class RedisConnection implements NetworkFilter {
       const parts = [verb, routed.key, ...given.slice(2 + at * step, 1 + (at + 1) * step)];
       const receiver: AnswerReceiver = {
         onAnswer: (message) => take(at, Buffer.from(message)),
-        onNoAnswer: () => take(at, UPSTREAM_FAILURE),
+        onNoAnswer: (why) => take(at, noAnswer(why)),
       };
       if (!this.#forward(command, routed, parts, receiver)) take(at, NO_UPSTREAM);
     }
@@ -269,7 +298,7 @@ class RedisConnection implements NetworkFilter {
   ): boolean {
     const { upstreams } = this.#proxy;
     const message = request(parts);
-    const isSent = upstreams.send(route.cluster, key, message, receiver);
+    const isSent = upstreams.send(reads ? route.readCluster : route.cluster, key, message, receiver);
     if (isSent && mirrors.length > 0) {
       for (const mirror of mirrors) {
         if (mirror.takes(reads)) upstreams.send(mirror.cluster, key, request(parts), NOBODY);
@@ -313,14 +342,11 @@ class RedisConnection implements NetworkFilter {
   }
 }
 
-/** Who is told what mirrors answer. */
-const NOBODY: AnswerReceiver = { onAnswer() {}, onNoAnswer() {} };
+function noAnswer(why: NoAnswer): Buffer {
+  return why === 'refused' ? NOT_LET_IN : UPSTREAM_FAILURE;
+}
 
-function joinAnswers(
-  { kind }: Command,
-  answers: readonly Buffer[],
-  settle: (answer: Buffer, isError: boolean) => void,
-): void {
+function joinAnswers({ kind }: Command, answers: readonly Buffer[], settle: Settle): void {
   if (kind === 'get') {
     settle(arrayOf(answers), answers.some(isErrorAnswer));
     return;

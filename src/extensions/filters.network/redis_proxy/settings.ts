@@ -7,6 +7,7 @@ export type RedisCounter =
   | 'downstream_cx_total'
   | 'downstream_cx_protocol_error'
   | 'downstream_cx_rx_bytes_total'
+  | 'connection_rate_limited'
   | 'downstream_cx_tx_bytes_total'
   | 'downstream_rq_total'
   | 'splitter.invalid_request'
@@ -25,6 +26,8 @@ export interface RedisSettings {
   readonly pool: RedisPoolSettings;
   /** Null: who comes may come in. */
   readonly auth: RedisAuth | null;
+  /** In the order of the configuration. */
+  readonly faults: readonly RedisFault[];
   readonly hasCommandStats: boolean;
   readonly timesInMicros: boolean;
   /** In lower case. */
@@ -42,6 +45,8 @@ export interface RedisRoute {
   readonly prefix: string;
   readonly removesPrefix: boolean;
   readonly cluster: string;
+  /** Of commands that read. */
+  readonly readCluster: string;
   readonly mirrors: readonly RedisMirror[];
 }
 
@@ -52,10 +57,26 @@ export interface RedisMirror {
   readonly leavesReads: boolean;
 }
 
+/** Answers that are late or wrong on purpose. */
+export interface RedisFault {
+  /** Answered with an error, and sent nowhere. */
+  readonly isError: boolean;
+  /** By which the answer is held back, whatever it is. */
+  readonly delayMs: number;
+  /** Of those commands. */
+  readonly share: RuntimeSetting<Fraction>;
+  /** In lower case; none for all. */
+  readonly commands: readonly string[];
+}
+
 export interface RedisPoolSettings {
   readonly opTimeoutMs: number;
   readonly usesHashTags: boolean;
   /** 0: what comes in one turn goes out with it. */
   readonly flushBytes: number;
   readonly flushMs: number;
+  /** Answers that name another host of the cluster are not the last word. */
+  readonly followsRedirections: boolean;
+  /** To one host, by one worker, in a second; 0 for any. */
+  readonly maxConnectionsPerSecond: number;
 }

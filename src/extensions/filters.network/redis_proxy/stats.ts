@@ -2,12 +2,14 @@
 
 import type { Clock } from '../../../base/clock.ts';
 import type { FilterCounter, FilterTimes, TerminalFilterContext } from '../../../data-plane/index.ts';
-import type { RedisCounter, RedisGauge, RedisSettings } from './settings.ts';
+import type { RedisCounter, RedisFault, RedisGauge, RedisSettings } from './settings.ts';
 
 interface CommandStats {
   readonly total: FilterCounter;
   readonly success: FilterCounter;
   readonly error: FilterCounter;
+  readonly errorFault: FilterCounter;
+  readonly delayFault: FilterCounter;
   readonly latency: FilterTimes;
 }
 
@@ -65,6 +67,17 @@ export class RedisStats {
     this.#counters.downstream_rq_active.add(1);
   }
 
+  connectionRateLimited(): void {
+    this.#counters.connection_rate_limited.add(1);
+  }
+
+  faultInjected(command: string, { isError, delayMs }: RedisFault): void {
+    if (!this.#hasCommands) return;
+    const stats = this.#of(command);
+    if (isError) stats.errorFault.add(1);
+    if (delayMs > 0) stats.delayFault.add(1);
+  }
+
   invalid(): void {
     this.#counters['splitter.invalid_request'].add(1);
   }
@@ -90,7 +103,14 @@ export class RedisStats {
     if (stats === undefined) {
       const counter = (what: string): FilterCounter => this.#context.namedCounter(`command.${name}.${what}`);
       const latency = this.#context.namedTime(`command.${name}.latency`);
-      stats = { total: counter('total'), success: counter('success'), error: counter('error'), latency };
+      stats = {
+        total: counter('total'),
+        success: counter('success'),
+        error: counter('error'),
+        errorFault: counter('error_fault'),
+        delayFault: counter('delay_fault'),
+        latency,
+      };
       this.#commands.set(name, stats);
     }
     return stats;

@@ -1,29 +1,49 @@
 // One connection of this worker to a host that speaks Redis: requests of all clients go over it, one behind the other, and
-// answers come in the same order.
+// answers come in the same order. Where the host asks who comes, that is said first.
 //
 //   CONNECTING ──connected──► OPEN ──closed, late, nonsense──► over: all that wait fail
 //                               └──host left──► LEAVING ──last answer──► over
 
 import type { Clock } from '../../../base/clock.ts';
+import {
+  isRefusal,
+  type Redirection,
+  RespError,
+  RespReader,
+  redirectionOf,
+  request,
+  requestToAuth,
+} from '../../../base/resp.ts';
+import { bucketState, TokenBucket } from '../../../base/token-bucket.ts';
 import type { FilterHost, FilterLink, FilterUpstreams, LinkReceiver } from '../../../data-plane/index.ts';
-import { RespError, RespReader } from './resp.ts';
 import type { RedisPoolSettings } from './settings.ts';
+
+/** Why there is no answer: the host has not let the proxy in, or anything else. */
+export type NoAnswer = 'refused' | 'failed';
 
 /** Who waits for an answer; told once. */
 export interface AnswerReceiver {
   /** @param message borrowed until return. */
   onAnswer(message: Buffer): void;
-  onNoAnswer(): void;
+  onNoAnswer(why: NoAnswer): void;
 }
+
+/** Who is told of answers that nobody waits for. */
+export const NOBODY: AnswerReceiver = { onAnswer() {}, onNoAnswer() {} };
 
 /** Of requests that wait for answers over one connection: who goes beyond it is told that there is none. */
 const MAX_WAITING = 65_536;
 /** Bytes of requests that a host which takes none may hold up. */
 const MAX_UNSENT_BYTES = 64 * 1024 * 1024;
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+/** Of one request: hosts that send it around in a circle are given up. */
+const MAX_REDIRECTIONS = 5;
+const SECOND_MS = 1000;
+const ASKING = request(['ASKING']);
 
 interface Waiting {
-  readonly receiver: AnswerReceiver;
+  /** Null: the proxy has asked in its own name, which counts for no request. */
+  readonly receiver: AnswerReceiver | null;
   readonly sinceMs: number;
 }
 
@@ -31,9 +51,14 @@ export class RedisUpstreams {
   readonly #settings: RedisPoolSettings;
   readonly #upstreams: FilterUpstreams;
   readonly #clock: Clock;
+  readonly #onRateLimited: () => void;
   readonly #clients = new Map<FilterHost, UpstreamClient>();
+  /** Of connections; empty where there may be any number. */
+  readonly #buckets = new WeakMap<FilterHost, TokenBucket>();
 
-  constructor(settings: RedisPoolSettings, upstreams: FilterUpstreams, clock: Clock) {
+  /** @param onRateLimited a connection is not opened because there were too many. */
+  constructor(settings: RedisPoolSettings, upstreams: FilterUpstreams, clock: Clock, onRateLimited: () => void) {
+    this.#onRateLimited = onRateLimited;
     this.#settings = settings;
     this.#upstreams = upstreams;
     this.#clock = clock;
@@ -46,15 +71,66 @@ export class RedisUpstreams {
   send(cluster: string, key: Buffer, request: Buffer, receiver: AnswerReceiver): boolean {
     const host = this.#upstreams.hostFor(cluster, this.#settings.usesHashTags ? hashTag(key) : key);
     if (host === null) return false;
-    let client = this.#clients.get(host);
-    if (client === undefined) {
-      client = new UpstreamClient(this.#settings, this.#clock, () => {
-        if (this.#clients.get(host) === client) this.#clients.delete(host);
-      });
-      if (!client.connect(this.#upstreams, host)) return false;
-      this.#clients.set(host, client);
+    if (!this.#settings.followsRedirections) return this.#sendTo(host, request, receiver, false);
+    // What is given away cannot be sent again.
+    const kept = Buffer.from(request);
+    return this.#sendTo(host, request, this.#following(host, kept, receiver), false);
+  }
+
+  /** Takes answers to a request that is sent again where they say that another host is to be asked. */
+  #following(first: FilterHost, kept: Buffer, receiver: AnswerReceiver): AnswerReceiver {
+    let host = first;
+    let left = MAX_REDIRECTIONS;
+    const following: AnswerReceiver = {
+      onAnswer: (message) => {
+        const redirection = redirectionOf(message);
+        if (redirection === null || !goesOn(redirection)) receiver.onAnswer(message);
+      },
+      onNoAnswer: (why) => receiver.onNoAnswer(why),
+    };
+    const goesOn = ({ isAsk, host: name, port }: Redirection): boolean => {
+      const former = host;
+      const next = left > 0 ? this.#upstreams.hostAt(host, name, port) : null;
+      left -= 1;
+      if (next !== null) host = next;
+      const isFollowed = next !== null && this.#sendTo(next, Buffer.from(kept), following, isAsk);
+      this.#clients.get(former)?.redirected(isFollowed);
+      return isFollowed;
+    };
+    return following;
+  }
+
+  /** @param isAsked of the host, which is not the key's yet. */
+  #sendTo(host: FilterHost, request: Buffer, receiver: AnswerReceiver, isAsked: boolean): boolean {
+    const client = this.#clients.get(host) ?? this.#connect(host);
+    return client?.send(request, receiver, isAsked) ?? false;
+  }
+
+  /** @returns undefined where there is no place for one. */
+  #connect(host: FilterHost): UpstreamClient | undefined {
+    if (!this.#mayConnect(host)) {
+      this.#onRateLimited();
+      return undefined;
     }
-    return client.send(request, receiver);
+    const client = new UpstreamClient(this.#settings, this.#clock, () => {
+      if (this.#clients.get(host) === client) this.#clients.delete(host);
+    });
+    if (!client.connect(this.#upstreams, host)) return undefined;
+    this.#clients.set(host, client);
+    return client;
+  }
+
+  #mayConnect(host: FilterHost): boolean {
+    const { maxConnectionsPerSecond: most } = this.#settings;
+    if (most === 0) return true;
+    const nowMs = this.#clock.monotonicMs();
+    let bucket = this.#buckets.get(host);
+    if (bucket === undefined) {
+      const state = bucketState(most, nowMs);
+      bucket = new TokenBucket({ maxTokens: most, tokensPerFill: most, fillIntervalMs: SECOND_MS, state });
+      this.#buckets.set(host, bucket);
+    }
+    return bucket.take(1, nowMs);
   }
 
   /** Ends all connections; who waits gets no answer. */
@@ -85,6 +161,7 @@ class UpstreamClient implements LinkReceiver {
   #unsent: Buffer[] = [];
   #unsentBytes = 0;
   #isFlushPlanned = false;
+  #awaitsWelcome = false;
   #isBackedUp = false;
   #cancelFlush: (() => void) | null = null;
   #cancelTimeout: (() => void) | null = null;
@@ -98,18 +175,32 @@ class UpstreamClient implements LinkReceiver {
   connect(upstreams: FilterUpstreams, host: FilterHost): boolean {
     this.#link = upstreams.connect(host, this);
     // It may have failed at once.
-    return this.#link !== null && !this.#isOver;
+    if (this.#link === null || this.#isOver) return false;
+    this.#awaitsWelcome = host.credentials !== null;
+    if (host.credentials !== null) this.#add(requestToAuth(host.credentials), null);
+    return true;
   }
 
-  send(request: Buffer, receiver: AnswerReceiver): boolean {
+  /** @param isAsked as a favour: the host has said that it is to be told so. */
+  send(request: Buffer, receiver: AnswerReceiver, isAsked: boolean): boolean {
     if (this.#isOver || this.#waitingCount >= MAX_WAITING || this.#unsentBytes > MAX_UNSENT_BYTES) return false;
-    this.#waiting.push({ receiver, sinceMs: this.#clock.monotonicMs() });
+    if (isAsked) this.#add(Buffer.from(ASKING), null);
     this.#link!.requestBegan();
+    this.#add(request, receiver);
+    this.#planFlush();
+    return true;
+  }
+
+  /** An answer of its host has named another one. */
+  redirected(isFollowed: boolean): void {
+    this.#link!.redirected(isFollowed);
+  }
+
+  #add(request: Buffer, receiver: AnswerReceiver | null): void {
+    this.#waiting.push({ receiver, sinceMs: this.#clock.monotonicMs() });
     this.#cancelTimeout ??= this.#watch(this.#settings.opTimeoutMs);
     this.#unsent.push(request);
     this.#unsentBytes += request.length;
-    this.#planFlush();
-    return true;
   }
 
   onConnected(): void {}
@@ -120,6 +211,14 @@ class UpstreamClient implements LinkReceiver {
       for (let message = this.#reader.next(); message !== null; message = this.#reader.next()) {
         if (this.#waitingCount === 0) throw new RespError('an answer to nothing');
         const { receiver } = this.#take();
+        if (receiver === null) {
+          if (this.#awaitsWelcome && isRefusal(message)) {
+            this.fail('failed', 'refused');
+            return;
+          }
+          this.#awaitsWelcome = false;
+          continue;
+        }
         this.#link!.requestEnded('answered');
         receiver.onAnswer(message);
         if (this.#isOver) return;
@@ -149,7 +248,7 @@ class UpstreamClient implements LinkReceiver {
   }
 
   /** Ends the connection; who waits gets no answer. */
-  fail(outcome: 'failed' | 'timeout'): void {
+  fail(outcome: 'failed' | 'timeout', why: NoAnswer = 'failed'): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#cancelFlush?.();
@@ -159,9 +258,9 @@ class UpstreamClient implements LinkReceiver {
     this.#waiting = [];
     this.#first = 0;
     this.#unsent = [];
-    for (const _ of waiting) this.#link?.requestEnded(outcome);
+    for (const { receiver } of waiting) if (receiver !== null) this.#link?.requestEnded(outcome);
     this.#link?.close();
-    for (const { receiver } of waiting) receiver.onNoAnswer();
+    for (const { receiver } of waiting) receiver?.onNoAnswer(why);
   }
 
   get #waitingCount(): number {

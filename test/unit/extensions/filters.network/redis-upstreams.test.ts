@@ -10,12 +10,15 @@ class Link {
   readonly receiver: LinkReceiver;
   readonly written: string[] = [];
   readonly outcomes: string[] = [];
+  readonly host: FilterHost;
+  readonly redirections: boolean[] = [];
   takes = true;
   isClosed = false;
   active = 0;
 
-  constructor(receiver: LinkReceiver) {
+  constructor(receiver: LinkReceiver, host: FilterHost) {
     this.receiver = receiver;
+    this.host = host;
   }
 
   write(bytes: Buffer): boolean {
@@ -32,33 +35,58 @@ class Link {
     this.outcomes.push(outcome);
   }
 
+  redirected(isFollowed: boolean): void {
+    this.redirections.push(isFollowed);
+  }
+
   close(): void {
     this.isClosed = true;
   }
 }
 
+interface Options {
+  readonly flushBytes?: number;
+  readonly followsRedirections?: boolean;
+  readonly maxConnectionsPerSecond?: number;
+  readonly credentials?: { readonly username: string; readonly password: string };
+}
+
 class Fixture {
   readonly clock = new ManualClock();
   readonly links: Link[] = [];
-  host: FilterHost | null = { label: '10.0.0.1:6379' };
+  host: FilterHost | null;
+  readonly other: FilterHost = { label: '10.0.0.2:6379', credentials: null };
+  rateLimited = 0;
   hasPlace = true;
   readonly told: string[] = [];
   readonly upstreams: RedisUpstreams;
 
-  constructor(flushBytes = 0) {
-    const settings = { opTimeoutMs: 100, usesHashTags: false, flushBytes, flushMs: 3 };
+  constructor({ flushBytes = 0, followsRedirections = false, maxConnectionsPerSecond = 0, credentials }: Options = {}) {
+    const settings = {
+      opTimeoutMs: 100,
+      usesHashTags: false,
+      flushBytes,
+      flushMs: 3,
+      followsRedirections,
+      maxConnectionsPerSecond,
+    };
+    this.host = { label: '10.0.0.1:6379', credentials: credentials ?? null };
     this.upstreams = new RedisUpstreams(
       settings,
       {
         hostFor: () => this.host,
-        connect: (_host, receiver) => {
+        hostAt: (_beside, name, port) => (port !== 6379 ? null : name === '10.0.0.2' ? this.other : this.host),
+        connect: (host, receiver) => {
           if (!this.hasPlace) return null;
-          const link = new Link(receiver);
+          const link = new Link(receiver, host);
           this.links.push(link);
           return link;
         },
       },
       this.clock,
+      () => {
+        this.rateLimited += 1;
+      },
     );
   }
 
@@ -66,7 +94,7 @@ class Fixture {
   send(text: string): boolean {
     const receiver = {
       onAnswer: (message: Buffer) => void this.told.push(`${text} ${message.toString().trim()}`),
-      onNoAnswer: () => void this.told.push(`${text} none`),
+      onNoAnswer: (why: string) => void this.told.push(`${text} ${why === 'failed' ? 'none' : why}`),
     };
     return this.upstreams.send('ring', Buffer.from('key'), Buffer.from(text), receiver);
   }
@@ -93,7 +121,7 @@ describe('requests to a host', () => {
   });
 
   it('are collected until there are as many bytes, or the time is over', async () => {
-    const fixture = new Fixture(3);
+    const fixture = new Fixture({ flushBytes: 3 });
     fixture.send('a');
     await turn();
     assert.deepEqual(fixture.links[0]!.written, []);
@@ -183,4 +211,119 @@ describe('requests to a host', () => {
     assert.equal(fixture.send('b'), false);
     assert.deepEqual(fixture.told, []);
   });
+});
+
+describe('connections to a host that asks who comes', () => {
+  const credentials = { username: 'app', password: 'secret' };
+  const auth = '*3\r\n$4\r\nAUTH\r\n$3\r\napp\r\n$6\r\nsecret\r\n';
+
+  it('say so first, and their own question counts for no request', async () => {
+    const fixture = new Fixture({ credentials });
+    fixture.send('a');
+    fixture.send('b');
+    await turn();
+    assert.deepEqual(fixture.links[0]!.written, [`${auth}ab`]);
+    assert.equal(fixture.links[0]!.active, 2);
+    fixture.answer('+OK\r\n+1\r\n+2\r\n');
+    assert.deepEqual(fixture.told, ['a +1', 'b +2']);
+    assert.deepEqual(fixture.links[0]!.outcomes, ['answered', 'answered']);
+  });
+
+  it('end when it does not let them in, and all who wait hear why', async () => {
+    const fixture = new Fixture({ credentials });
+    fixture.send('a');
+    fixture.send('b');
+    await turn();
+    fixture.answer('-WRONGPASS invalid username-password pair or user is disabled.\r\n');
+    assert.deepEqual(fixture.told, ['a refused', 'b refused']);
+    assert.ok(fixture.links[0]!.isClosed);
+    assert.equal(fixture.links[0]!.active, 0);
+  });
+
+  it('go on with a server that has no password', () => {
+    const fixture = new Fixture({ credentials });
+    fixture.send('a');
+    fixture.answer('-ERR AUTH <password> called without any password configured for the default user.\r\n+1\r\n');
+    assert.deepEqual(fixture.told, ['a +1']);
+  });
+
+  it('are late when that is not answered', () => {
+    const fixture = new Fixture({ credentials });
+    fixture.send('a');
+    fixture.clock.turn(100);
+    assert.deepEqual(fixture.told, ['a none']);
+    assert.deepEqual(fixture.links[0]!.outcomes, ['timeout']);
+  });
+});
+
+describe('answers that name another host', () => {
+  it('have the request sent there, with a word before where it is a favour', async () => {
+    const fixture = new Fixture({ followsRedirections: true });
+    fixture.send('a');
+    await turn();
+    fixture.answer('-ASK 7 10.0.0.2:6379\r\n');
+    await turn();
+    assert.equal(fixture.links[1]!.host, fixture.other);
+    assert.deepEqual(fixture.links[1]!.written, ['*1\r\n$6\r\nASKING\r\na']);
+    assert.equal(fixture.links[1]!.active, 1);
+    assert.deepEqual(fixture.told, []);
+    fixture.answer('+OK\r\n-MOVED 7 10.0.0.1:6379\r\n', 1);
+    await turn();
+    assert.deepEqual(fixture.links[0]!.written, ['a', 'a']);
+    fixture.answer('+1\r\n');
+    assert.deepEqual(fixture.told, ['a +1']);
+    assert.deepEqual(fixture.links[0]!.redirections, [true]);
+    assert.deepEqual(fixture.links[1]!.redirections, [true]);
+  });
+
+  it('go to the client when the host is no member, or there is no place for a connection', () => {
+    const fixture = new Fixture({ followsRedirections: true });
+    fixture.send('a');
+    fixture.answer('-MOVED 7 10.0.0.9:1\r\n');
+    fixture.send('b');
+    fixture.hasPlace = false;
+    fixture.answer('-MOVED 7 10.0.0.2:6379\r\n');
+    assert.deepEqual(fixture.told, ['a -MOVED 7 10.0.0.9:1', 'b -MOVED 7 10.0.0.2:6379']);
+    assert.deepEqual(fixture.links[0]!.redirections, [false, false]);
+  });
+
+  it('go to the client after five of them, and where nobody follows any', () => {
+    const fixture = new Fixture({ followsRedirections: true });
+    fixture.send('a');
+    for (let count = 0; count < 5; count += 1) fixture.answer('-MOVED 7 10.0.0.1:6379\r\n');
+    assert.deepEqual(fixture.told, []);
+    fixture.answer('-MOVED 7 10.0.0.1:6379\r\n');
+    assert.deepEqual(fixture.told, ['a -MOVED 7 10.0.0.1:6379']);
+    const plain = new Fixture();
+    plain.send('a');
+    plain.answer('-MOVED 7 10.0.0.1:6379\r\n');
+    assert.deepEqual(plain.told, ['a -MOVED 7 10.0.0.1:6379']);
+  });
+
+  it('are other errors where they are not exactly that', () => {
+    for (const text of [
+      '-MOVED\r\n',
+      '-MOVED 7 10.0.0.1\r\n',
+      '-MOVEDX 7 10.0.0.1:6379\r\n',
+      '+MOVED 7 10.0.0.1:6379\r\n',
+    ]) {
+      const fixture = new Fixture({ followsRedirections: true });
+      fixture.send('a');
+      fixture.answer(text);
+      assert.deepEqual(fixture.told, [`a ${text.trim()}`]);
+    }
+  });
+});
+
+it('no more connections than there may be are opened in a second', () => {
+  const fixture = new Fixture({ maxConnectionsPerSecond: 2 });
+  for (let count = 0; count < 2; count += 1) {
+    assert.ok(fixture.send('a'));
+    fixture.links.at(-1)!.receiver.onClosed();
+  }
+  assert.equal(fixture.send('b'), false);
+  assert.equal(fixture.rateLimited, 1);
+  fixture.clock.turn(1000);
+  assert.ok(fixture.send('c'));
+  assert.equal(fixture.links.length, 3);
 });

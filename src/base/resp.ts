@@ -1,4 +1,5 @@
-// The protocol of Redis (RESP 2), in both directions: where messages end, what requests say, and how answers are written.
+// The protocol of Redis (RESP 2), in both directions: where messages end, what requests say, how answers are written, and what those
+// of servers mean that a proxy looks at.
 // Strict and bounded: what is not exactly a message is an error, which ends its connection.
 
 const CR = 13;
@@ -226,4 +227,45 @@ export function request(given: readonly (Buffer | string)[]): Buffer {
 export function bulk(value: Buffer | string): Buffer {
   const bytes = typeof value === 'string' ? Buffer.from(value) : value;
   return Buffer.concat([Buffer.from(`$${bytes.length}\r\n`), bytes, Buffer.from('\r\n')]);
+}
+
+/** The first line of an answer: all of it, unless that is a string or an array. */
+export function lineOf(message: Buffer): string {
+  return message.subarray(0, message.indexOf(LF) - 1).toString('latin1');
+}
+
+/** @param username empty for the default user. */
+export function requestToAuth({
+  username,
+  password,
+}: {
+  readonly username: string;
+  readonly password: string;
+}): Buffer {
+  return request(username === '' ? ['AUTH', password] : ['AUTH', username, password]);
+}
+
+/** The answer to an AUTH keeps out who has sent it; a server that has no password lets everybody in. */
+export function isRefusal(message: Buffer): boolean {
+  return isErrorAnswer(message) && !/no password is set|without any password/.test(lineOf(message));
+}
+
+/** Where a key is to be asked for instead, as an answer of a cluster's member says. */
+export interface Redirection {
+  /** For this command only, and the host asks to be told so. */
+  readonly isAsk: boolean;
+  /** Empty: that of the host that says so. */
+  readonly host: string;
+  readonly port: number;
+}
+
+const REDIRECTION = /^-(MOVED|ASK) \d{1,5} (\S{0,255}):(\d{1,5})$/;
+
+/** @returns null for any other answer. */
+export function redirectionOf(message: Buffer): Redirection | null {
+  if (message[0] !== MINUS) return null;
+  const found = REDIRECTION.exec(lineOf(message));
+  if (found === null) return null;
+  const [, kind, host, port] = found;
+  return { isAsk: kind === 'ASK', host: host!, port: Number(port) };
 }

@@ -16,8 +16,8 @@ import {
   request,
   requestArguments,
   simple,
-} from '../../../../src/extensions/filters.network/redis_proxy/resp.ts';
-import { hashTag } from '../../../../src/extensions/filters.network/redis_proxy/upstream-client.ts';
+} from '../../../src/base/resp.ts';
+import { hashTag } from '../../../src/extensions/filters.network/redis_proxy/upstream-client.ts';
 
 const NIL = Buffer.from('$-1\r\n');
 
