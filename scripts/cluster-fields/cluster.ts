@@ -87,7 +87,7 @@ export const OWN_NOTES: Readonly<Record<string, MessageNotes>> = {
       http_protocol_options: ['Options of HTTP/1.', 'none', TRAILERS],
       http2_protocol_options: ['HTTP/2 is spoken, with prior knowledge, and its options.', 'none', HTTP2_UPSTREAM],
       common_http_protocol_options: ['Options of HTTP.', 'none', FAILURES],
-      typed_extension_protocol_options: ['The newer form of the HTTP options.', 'none'],
+      typed_extension_protocol_options: ['The newer form of the HTTP options, and those of Redis.', 'none'],
       protocol_selection: [
         'Which protocol is spoken: what is configured, or what the client speaks.',
         '`USE_CONFIGURED_PROTOCOL`',

@@ -18,6 +18,7 @@ import {
   POLICY,
   PRECONNECT,
   PROXY_HEADER,
+  REDIS,
   REQUEST_FORM,
   RESPONSE_HEADS,
   RESPONSE_TIMES,
@@ -284,6 +285,23 @@ export const CONNECTIONS_NOTES: Readonly<Record<string, MessageNotes>> = {
     fields: {
       forward_reason_phrase: ['Nothing: reason phrases pass.', '`false`'],
       formatter_type_on_envoy_headers: ['Headers that the proxy adds are in lower case.', '`DEFAULT`'],
+    },
+  },
+  'proxy.extensions.filters.network.redis_proxy.v3.RedisProtocolOptions': {
+    about: 'What connections to servers of Redis say first.',
+    test: REDIS,
+    fields: {
+      auth_password: ['The password; checks by Redis say it, too.', 'none'],
+      auth_username: ['The name beside it.', "the server's default user"],
+    },
+  },
+  'proxy.config.core.v3.DataSource': {
+    test: REDIS,
+    fields: {
+      filename: ['A file that has it, read while the configuration is loaded.', 'none'],
+      inline_bytes: ['In base64.', 'none'],
+      inline_string: ['As text.', 'none'],
+      environment_variable: ['A variable of the environment that has it.', 'none'],
     },
   },
   'proxy.extensions.upstreams.http.v3.HttpProtocolOptions': {

@@ -9,6 +9,7 @@ import {
   OUTLIER_ROWS,
   OUTLIERS,
   PROBES,
+  REDIS,
   SECURED_PROBES,
   TCP_PROBE,
 } from './tests.ts';
@@ -93,6 +94,7 @@ Over TLS, 16 handshakes of checks go on at a time, of all clusters together, eac
       reuse_connection: ['Checks of a host share a connection.', '`true`', PROBES],
       http_health_check: ['By a request and its answer.', 'none', PROBES],
       grpc_health_check: ['By a call of the health service of gRPC.', 'none', SECURED_PROBES],
+      custom_health_check: ['By `envoy.health_checkers.redis`.', 'none', REDIS],
       tls_options: ['What checks offer in TLS.', 'as the transport socket says', SECURED_PROBES],
       transport_socket_match_criteria: [
         'Chooses among `transport_socket_matches` for checks.',
@@ -118,6 +120,19 @@ Over TLS, 16 handshakes of checks go on at a time, of all clusters together, eac
   'proxy.config.core.v3.HealthCheck.TlsOptions': {
     test: SECURED_PROBES,
     fields: { alpn_protocols: ['Offered by ALPN.', 'those of the transport socket, or what the check speaks'] },
+  },
+  'proxy.config.core.v3.HealthCheck.CustomHealthCheck': {
+    test: REDIS,
+    fields: {
+      name: ['`envoy.health_checkers.redis`.', 'required'],
+      config: ['The older form of typed_config.', 'none'],
+      typed_config: ['A checker.', 'required'],
+    },
+  },
+  'proxy.extensions.health_checkers.redis.v3.Redis': {
+    about: 'Of servers of Redis, to which checks say the password of the cluster first.',
+    test: REDIS,
+    fields: { key: ['A host that has this key is not well.', 'a host is well that answers a PING'] },
   },
   'proxy.config.core.v3.HealthCheck.GrpcHealthCheck': {
     about: `Over HTTP/2, which the cluster has to speak. Only status 0 with SERVING is well. Everything else that a host answers makes it unhealthy at

@@ -68,4 +68,5 @@ export const MIRRORS = 'test/integration/mirroring.test.ts';
 export const MIRROR_SETTINGS = 'test/unit/config/resources/mirror-policy.test.ts';
 export const RETRY_SETTINGS = 'test/unit/config/resources/retry-policy.test.ts';
 export const ROUTE_MATCH = 'test/unit/config/resources/route-match.test.ts';
+export const REDIS = 'test/integration/redis-upstreams.test.ts';
 export const ROUTES = 'test/unit/config/resources/route-table.test.ts';

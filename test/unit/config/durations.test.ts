@@ -136,21 +136,26 @@ function networkRbac(fields: JsonObject): JsonObject {
   return withListeners(listenerWith([rbac, tcpFilter({})]));
 }
 
-function redisProxy(settings: JsonObject): JsonObject {
+function redisProxy(settings: JsonObject, fields: JsonObject = {}): JsonObject {
   const typed_config = {
     '@type': REDIS_PROXY,
     stat_prefix: 'a',
     settings,
     prefix_routes: { catch_all_route: { cluster: 'web' } },
+    ...fields,
   };
   const filter = { name: 'redis', typed_config };
   return { static_resources: { clusters: [clusterNamed('web')], listeners: [listenerWith([filter])] } };
 }
 
-function redisPool(bootstrap: BootstrapConfig): RedisPoolSettings {
+function redisSettings(bootstrap: BootstrapConfig): RedisSettings {
   const { filter } = bootstrap.listeners[0]!.filterChains[0]!;
   assert.equal(filter.kind, 'extension');
-  return (filter.settings as RedisSettings).pool;
+  return filter.settings as RedisSettings;
+}
+
+function redisPool(bootstrap: BootstrapConfig): RedisPoolSettings {
+  return redisSettings(bootstrap).pool;
 }
 
 function checked(fields: JsonObject): JsonObject {
@@ -506,6 +511,11 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
       const [rbac] = bootstrap.listeners[0]!.filterChains[0]!.networkFilters;
       return (rbac!.settings as NetworkRbacSettings).delayMs;
     },
+  },
+  'proxy.extensions.filters.network.redis_proxy.v3.RedisProxy.RedisFault.delay': {
+    bootstrap: (value) =>
+      redisProxy({ op_timeout: '1s' }, { faults: [{ fault_type: 'ERROR', fault_enabled: {}, delay: value }] }),
+    settingMs: (bootstrap) => redisSettings(bootstrap).faults[0]!.delayMs,
   },
   'proxy.extensions.filters.network.redis_proxy.v3.RedisProxy.ConnPoolSettings.op_timeout': {
     bootstrap: (value) => redisProxy({ op_timeout: value }),
