@@ -202,7 +202,8 @@ function convertFault(
   return {
     isError,
     delayMs,
-    share: runtimeFractionOf(fault_enabled) ?? { key: fault_enabled?.runtime_key ?? '', default: NEVER },
+    // Field rules have said so where it says nothing.
+    share: runtimeFractionOf(fault_enabled) ?? { key: '', default: NEVER },
     commands: commands.map((name) => name.toLowerCase()),
   };
 }
