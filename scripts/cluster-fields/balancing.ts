@@ -22,6 +22,7 @@ import {
   ZONES,
 } from './tests.ts';
 
+const SESSIONS = 'test/integration/stateful-session-filter.test.ts';
 const SUBSET_FIELDS: Readonly<Record<string, FieldNote>> = {
   fallback_policy: ['Where requests go that name no subset, or one without hosts.', '`NO_FALLBACK`', SUBSETS],
   default_subset: ['What hosts have in their metadata that `DEFAULT_SUBSET` means.', 'all hosts', SUBSETS],
@@ -143,6 +144,11 @@ export const BALANCING_NOTES: Readonly<Record<string, MessageNotes>> = {
         CHECKER,
       ],
       ignore_new_hosts_until_first_hc: ['A new host counts for nothing until its first check.', '`false`', CHECKER],
+      override_host_status: [
+        'What hosts are to be whom the filter `stateful_session` may choose in place of the balancer; with none of them it chooses none.',
+        '`UNKNOWN`, `HEALTHY`, `DEGRADED`',
+        SESSIONS,
+      ],
       close_connections_on_host_set_change: ['Every change of members drains all connections.', '`false`', UPDATES],
       consistent_hashing_lb_config: ['Options of `RING_HASH` and `MAGLEV`.', 'none', HASHING],
     },

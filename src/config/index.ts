@@ -50,6 +50,7 @@ export { openExtension } from './resources/extension.ts';
 export type { ExtensionManifests } from './resources/extension-manifests.ts';
 export type { FaultSink } from './resources/fault-sink.ts';
 export { parseFormat } from './resources/format/format-string.ts';
+export { convertCookie } from './resources/hash-policy.ts';
 export { convertHeaderAdditions, convertHeaderMutations } from './resources/header-edits.ts';
 export type { HttpFilterManifest, HttpFilterManifests, RouteFilterManifest } from './resources/http-filter.ts';
 export { CONNECTION_INPUTS, REQUEST_INPUTS } from './resources/matching/match-inputs.ts';

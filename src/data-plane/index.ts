@@ -62,7 +62,7 @@ export {
 } from './route/header-editor.ts';
 export { compileHeaderTest } from './route/header-matcher.ts';
 export { firstValue as firstQueryValue } from './route/query-matcher.ts';
-export { requestCookie } from './route/request-cookie.ts';
+export { findRequestCookie, requestCookie, setCookieText } from './route/request-cookie.ts';
 export { ReportQueue } from './tracing/report-queue.ts';
 export { compileTags, type ReadTag } from './tracing/span-tags.ts';
 export type {

@@ -36,6 +36,7 @@ import { type GivenFilters, moduleManifest } from './filters.http/module/config.
 import { RATE_LIMIT } from './filters.http/ratelimit/config.ts';
 import { RBAC } from './filters.http/rbac/config.ts';
 import { SET_METADATA } from './filters.http/set_metadata/config.ts';
+import { STATEFUL_SESSION } from './filters.http/stateful_session/config.ts';
 import { TAP } from './filters.http/tap/config.ts';
 import { CONNECTION_LIMIT } from './filters.network/connection_limit/config.ts';
 import { DIRECT_RESPONSE } from './filters.network/direct_response/config.ts';
@@ -83,6 +84,7 @@ const HTTP_FILTERS: HttpFilterManifests = {
   'proxy.extensions.filters.http.ratelimit.v3.RateLimit': RATE_LIMIT,
   'proxy.extensions.filters.http.rbac.v3.RBAC': RBAC,
   'proxy.extensions.filters.http.set_metadata.v3.Config': SET_METADATA,
+  'proxy.extensions.filters.http.stateful_session.v3.StatefulSession': STATEFUL_SESSION,
   'proxy.extensions.filters.http.tap.v3.Tap': TAP,
 };
 

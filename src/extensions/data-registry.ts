@@ -33,6 +33,7 @@ import { MODULE_FILTER } from './filters.http/module/filter.ts';
 import { RATE_LIMIT_FILTER } from './filters.http/ratelimit/filter.ts';
 import { RBAC_FILTER } from './filters.http/rbac/filter.ts';
 import { SET_METADATA_FILTER } from './filters.http/set_metadata/filter.ts';
+import { STATEFUL_SESSION_FILTER } from './filters.http/stateful_session/filter.ts';
 import { TAP_FILTER } from './filters.http/tap/filter.ts';
 import { CONNECTION_LIMIT_FILTER } from './filters.network/connection_limit/filter.ts';
 import { DIRECT_RESPONSE_FILTER } from './filters.network/direct_response/filter.ts';
@@ -71,6 +72,7 @@ export const HTTP_FILTERS: HttpFilterRegistry = {
   'filters.http.ratelimit': RATE_LIMIT_FILTER,
   'filters.http.rbac': RBAC_FILTER,
   'filters.http.set_metadata': SET_METADATA_FILTER,
+  'filters.http.stateful_session': STATEFUL_SESSION_FILTER,
   'filters.http.tap': TAP_FILTER,
 };
 

@@ -53,8 +53,8 @@ export interface Locality {
   readonly subZone: string;
 }
 
-/** What the configuration says of a member's health; `draining` counts as unhealthy. */
-export type ConfiguredHealth = 'healthy' | 'degraded' | 'unhealthy' | 'draining';
+/** What the configuration says of a member's health; `draining` and `timeout` count as unhealthy, `unknown` as healthy. */
+export type ConfiguredHealth = 'unknown' | 'healthy' | 'degraded' | 'unhealthy' | 'timeout' | 'draining';
 
 /** What all hosts of one endpoint have in common, however many addresses it turns out to have. */
 export interface EndpointSettings {
@@ -401,6 +401,8 @@ export interface ClusterSettings {
   readonly weighsLocalities: boolean;
   /** Null where localities are weighed. Balancers that go by hashes have no zones. */
   readonly zoneRouting: ZoneRoutingSettings | null;
+  /** What hosts are to be whom filters may choose in place of the balancer; empty: they choose none. Absent: ones that serve. */
+  readonly overrideHealth?: readonly ConfiguredHealth[];
   /** Every change of members drains all connections of the cluster. */
   readonly closeConnectionsOnHostSetChange: boolean;
   /** Proxied TCP connections to a host end when it turns unhealthy. */

@@ -15,6 +15,7 @@ import { ClusterMap } from '../../src/data-plane/upstream/cluster-map.ts';
 import type { Host } from '../../src/data-plane/upstream/host.ts';
 import type { HostSelection } from '../../src/data-plane/upstream/host-selection.ts';
 import { contextFor } from '../../src/data-plane/upstream/load-balancer/pick-context.ts';
+import type { OverrideHost } from '../../src/data-plane/upstream/override-hosts.ts';
 import { type ClusterSnapshot, packClusters } from '../../src/snapshot/index.ts';
 import {
   type CLUSTER_STATS,
@@ -37,6 +38,7 @@ export class NotingClient implements RequestClient {
   isGrpc = false;
   isInternal = false;
   tally: RequestTally | null = null;
+  overrideHost: OverrideHost | null = null;
   isSecured = false;
   downstream: DownstreamConnection | null = null;
   timeoutMs = 0;

@@ -13,6 +13,7 @@ export type ExtensionCategory =
   | 'filters.network'
   | 'filters.upstream_network'
   | 'health_checkers'
+  | 'http.stateful_session'
   | 'internal_redirect_predicates'
   | 'load_balancing_policies'
   | 'path.match'
@@ -114,7 +115,10 @@ const HTTP_FILTERS: Rows = [
   row('undescribed', 'filters.http.cache'),
   row('undescribed', 'filters.http.composite'),
   row('undescribed', 'filters.http.custom_response'),
-  row('undescribed', 'filters.http.stateful_session'),
+  perRoute(
+    `${HTTP}.stateful_session.v3.StatefulSessionPerRoute`,
+    row(`${HTTP}.stateful_session.v3.StatefulSession`, 'filters.http.stateful_session'),
+  ),
   row('undescribed', 'filters.http.squash', 'squash'),
   row('undescribed', 'filters.http.dynamo', 'http_dynamo_filter'),
   perRoute(
@@ -245,6 +249,11 @@ export const EXTENSIONS: Readonly<Record<ExtensionCategory, Rows>> = {
   // There are none, neither here nor among those that configurations are known to name.
   'filters.upstream_network': [],
   health_checkers: [row('extensions.health_checkers.redis.v3.Redis', 'health_checkers.redis')],
+  'http.stateful_session': [
+    row('extensions.http.stateful_session.cookie.v3.CookieBasedSessionState', 'http.stateful_session.cookie'),
+    row('extensions.http.stateful_session.header.v3.HeaderBasedSessionState', 'http.stateful_session.header'),
+    row('undescribed', 'http.stateful_session.envelope'),
+  ],
   internal_redirect_predicates: [
     row(
       `${REDIRECT}.allow_listed_routes.v3.AllowListedRoutesConfig`,

@@ -26,13 +26,19 @@ const MAX_PRIORITY = 128;
 const MAX_WEIGHT_SUM = 0xffff_ffff;
 const NO_LOCALITY: Locality = { region: '', zone: '', subZone: '' };
 
-/** A status that is not here says healthy. */
+/** A status that is not here says nothing. */
 const HEALTH_BY_STATUS: ReadonlyMap<number, ConfiguredHealth> = new Map([
+  [HealthStatus.HEALTHY, 'healthy'],
   [HealthStatus.UNHEALTHY, 'unhealthy'],
-  [HealthStatus.TIMEOUT, 'unhealthy'],
+  [HealthStatus.TIMEOUT, 'timeout'],
   [HealthStatus.DRAINING, 'draining'],
   [HealthStatus.DEGRADED, 'degraded'],
 ]);
+
+/** @param status number of HealthStatus. */
+export function configuredHealth(status: number): ConfiguredHealth {
+  return HEALTH_BY_STATUS.get(status) ?? 'unknown';
+}
 
 type NamedEndpoints = ClusterLoadAssignment['named_endpoints'];
 
@@ -142,7 +148,7 @@ export function convertHosts(
     localityWeight: 0,
     priority: 0,
     canary: false,
-    health: 'healthy',
+    health: 'unknown',
     hashKey: '',
     subsetValues: [],
   };
@@ -190,7 +196,7 @@ function convertLocality(
     const lb = balancerMetadata(member.metadata);
     const canary = lb.get('canary')?.boolValue ?? false;
     const hashKey = lb.get('hash_key')?.stringValue ?? '';
-    const health = HEALTH_BY_STATUS.get(member.health_status) ?? 'healthy';
+    const health = configuredHealth(member.health_status);
     const subset = subsetValues(lb, usedKeys);
     const common: EndpointSettings = {
       hostname,

@@ -32,7 +32,12 @@ function convertInput(message: HashPolicyMessage, at: string, faults: FaultSink)
   return connection_properties?.source_ip ? { kind: 'source-ip' } : undefined;
 }
 
-function convertCookie(message: NonNullable<HashPolicyMessage['cookie']>, at: string, faults: FaultSink): HashCookie {
+/** @param at path of the message. */
+export function convertCookie(
+  message: NonNullable<HashPolicyMessage['cookie']>,
+  at: string,
+  faults: FaultSink,
+): HashCookie {
   const { name, ttl, path, attributes } = message;
   const cookie = {
     name,

@@ -11,6 +11,7 @@ import type {
 import { Cluster_RingHashLbConfig_HashFunction as HashFunctions } from '../proto/generated/enums.ts';
 import { int64ToNumber } from '../proto/int64.ts';
 import type { BalancedCluster } from './balancing-policy.ts';
+import { configuredHealth } from './endpoint.ts';
 import { enumName } from './enum-name.ts';
 import type { FaultSink } from './fault-sink.ts';
 import { convertHashPolicies } from './hash-policy.ts';
@@ -30,6 +31,8 @@ const DEFAULT_MIN_CLUSTER_SIZE = 6;
 const DEFAULT_AGGRESSION = 1;
 const DEFAULT_MIN_WEIGHT_PERCENT = 10;
 
+type StatusSet = NonNullable<NonNullable<BalancedCluster['common_lb_config']>['override_host_status']>;
+
 export type LoadBalancingSettings = Pick<
   ClusterSettings,
   | 'leastRequest'
@@ -41,6 +44,7 @@ export type LoadBalancingSettings = Pick<
   | 'failsTrafficOnPanic'
   | 'weighsLocalities'
   | 'zoneRouting'
+  | 'overrideHealth'
   | 'closeConnectionsOnHostSetChange'
 >;
 
@@ -60,8 +64,13 @@ export function convertLoadBalancing(message: BalancedCluster, at: string, fault
     failsTrafficOnPanic: common?.zone_aware_lb_config?.fail_traffic_on_panic ?? false,
     weighsLocalities: (common?.locality_weighted_lb_config ?? null) !== null,
     zoneRouting: convertZoneRouting(message),
+    ...overrideHealthOf(common?.override_host_status ?? null),
     closeConnectionsOnHostSetChange: common?.close_connections_on_host_set_change ?? false,
   };
+}
+
+function overrideHealthOf(message: StatusSet | null): Pick<LoadBalancingSettings, 'overrideHealth'> {
+  return message === null ? {} : { overrideHealth: [...new Set(message.statuses.map(configuredHealth))] };
 }
 
 function convertHashing(message: BalancedCluster, at: string, faults: FaultSink): HashingSettings {

@@ -22,9 +22,11 @@ const NOT_MEASURED = -1;
 
 const CONFIGURED_FLAGS = HealthFlag.failedEdsHealth | HealthFlag.degradedEdsHealth | HealthFlag.edsStatusDraining;
 const FLAGS_OF_HEALTH: Readonly<Record<ConfiguredHealth, number>> = {
+  unknown: 0,
   healthy: 0,
   degraded: HealthFlag.degradedEdsHealth,
   unhealthy: HealthFlag.failedEdsHealth,
+  timeout: HealthFlag.failedEdsHealth,
   draining: HealthFlag.failedEdsHealth | HealthFlag.edsStatusDraining,
 };
 

@@ -117,6 +117,10 @@ export class StreamFilterCallbacks implements FilterCallbacks {
     this.#stream.addMetadata(namespace, values);
   }
 
+  overrideHost(address: string, isStrict: boolean): void {
+    this.#stream.overrideHost = { address, isStrict };
+  }
+
   get isFromEdge(): boolean {
     return this.#stream.isFromEdge;
   }
@@ -135,6 +139,10 @@ export class StreamFilterCallbacks implements FilterCallbacks {
 
   get connection(): DownstreamFacts {
     return this.#stream.connectionEnds;
+  }
+
+  get upstreamAddress(): string {
+    return this.#stream.upstreamAddress;
   }
 
   becomeGrpc(form: ReplyForm): void {

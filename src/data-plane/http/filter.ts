@@ -140,6 +140,11 @@ export interface FilterCallbacks {
   addFlag(flag: ResponseFlagName): void;
   /** What filters and logs may read of it from now on, key by key beside what there is under this name. */
   addMetadata(namespace: string, values: JsonObject): void;
+  /**
+   * From within decodeHeaders: the request goes to this host of its cluster, as far as that lets filters choose (override_host_status).
+   * Attempts after the first go where the balancer says. @param address as logs show it. @param isStrict to no other: a 503.
+   */
+  overrideHost(address: string, isStrict: boolean): void;
   /** It came from outside, straight to this proxy. Right once a route has been looked for. */
   readonly isFromEdge: boolean;
   /** The cluster that the request's route names; empty where that is decided behind the filters, or there is none. */
@@ -152,6 +157,8 @@ export interface FilterCallbacks {
   readonly connection: DownstreamFacts;
   /** The request is one of gRPC from here on, whatever its client takes it for. @param form of replies to that client. */
   becomeGrpc(form: ReplyForm): void;
+  /** The host that the last attempt has gone to, as logs show it; empty before and without one. */
+  readonly upstreamAddress: string;
   /** All of the response has been given to the client. */
   readonly isComplete: boolean;
   /** It only asks whether the proxy is well. */

@@ -6,6 +6,7 @@ import { FIELD_LIMIT, HEAD_LIMIT_BYTES, type HeadLimits } from '../../wasm/http1
 import type { DownstreamFacts, FormatFacts } from '../format/facts.ts';
 import type { LiveResponse } from '../format/stream-facts.ts';
 import type { ResponseFlagName } from '../response-flags.ts';
+import type { OverrideHost } from '../upstream/override-hosts.ts';
 import type { CountedCluster } from './filter.ts';
 import type { LocalReply, ReplyForm } from './local-reply.ts';
 import type { Trailers } from './trailers.ts';
@@ -61,6 +62,8 @@ export interface FilteredStream {
   /** The cluster that the route names; empty where that is not settled. */
   readonly routeCluster: string;
   readonly clientAddress: string;
+  /** The host that a filter wants for the first attempt; null where none does. */
+  overrideHost: OverrideHost | null;
   /** The one object of its connection. */
   readonly connectionEnds: DownstreamFacts;
   /** What the route describes the request by; null for nothing. */
@@ -70,5 +73,7 @@ export interface FilteredStream {
   /** A route has been found for the request. */
   readonly hasRoute: boolean;
   readonly isForwarded: boolean;
+  /** Where the request has gone last; empty for nowhere. */
+  readonly upstreamAddress: string;
   giveUp(reply: LocalReply): void;
 }

@@ -16,6 +16,7 @@ import type { AttemptTrace } from '../tracing/attempt-trace.ts';
 import type { RequestTrace } from '../tracing/request-trace.ts';
 import type { Cluster } from '../upstream/cluster.ts';
 import type { Host } from '../upstream/host.ts';
+import type { OverrideHost } from '../upstream/override-hosts.ts';
 import type { ConnectionEnds } from '../upstream/upstream-facts.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import type { DownstreamStream } from './codec/downstream-stream.ts';
@@ -63,6 +64,8 @@ export abstract class StreamRecord implements RoutedStream {
   #cluster: Cluster | null = null;
   /** Those that a retry has left; null for none. */
   #formerClusters: Cluster[] | null = null;
+  /** The host that a filter wants for the first attempt; null where none does. */
+  overrideHost: OverrideHost | null = null;
   /** Cookies that the response gives the client; null for none. */
   setCookies: string[] | null = null;
   /** Status sent or about to be; 0 before. */

@@ -373,6 +373,10 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
 
   // ---- Inside ----
 
+  get upstreamAddress(): string {
+    return (this.upstream ?? this.formerUpstream)?.host?.label ?? '';
+  }
+
   protected override tellFacts(facts: HttpStreamFacts): void {
     this.#tellClient(facts);
     const upstream = this.upstream ?? this.formerUpstream;

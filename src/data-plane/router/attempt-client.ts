@@ -8,6 +8,7 @@ import type { RequestTally } from '../route/request-tally.ts';
 import type { AttemptTrace } from '../tracing/attempt-trace.ts';
 import type { Cluster } from '../upstream/cluster.ts';
 import type { Host } from '../upstream/host.ts';
+import type { OverrideHost } from '../upstream/override-hosts.ts';
 import type { UpstreamFailure } from '../upstream/pool/failure.ts';
 import type { ConnectionEnds } from '../upstream/upstream-facts.ts';
 
@@ -34,6 +35,8 @@ export interface AttemptClient {
   readonly tally: RequestTally | null;
   /** Whom it is sent for; null for nobody. */
   readonly downstream: DownstreamConnection | null;
+  /** The host that a filter wants for this attempt; null where none does. */
+  readonly overrideHost: OverrideHost | null;
   /** For the whole response, and for one attempt; 0 for any time. */
   readonly timeoutMs: number;
   readonly perTryTimeoutMs: number;

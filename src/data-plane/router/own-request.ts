@@ -45,6 +45,7 @@ export abstract class OwnRequest implements AttemptClient, TimeoutOwner {
   readonly timeoutMs: number;
   readonly downstream = null;
   readonly tally = null;
+  readonly overrideHost = null;
   readonly perTryTimeoutMs = 0;
   readonly bufferLimitBytes = BUFFER_LIMIT_BYTES;
   readonly awaitsTunnel = false;

@@ -12,15 +12,18 @@ import type { RequestTally } from '../route/request-tally.ts';
 import type { Route } from '../route/route.ts';
 import type { RequestSender } from '../route/route-request.ts';
 import type { Cluster } from '../upstream/cluster.ts';
+import type { OverrideHost } from '../upstream/override-hosts.ts';
 import type { RequestClient } from './attempt-client.ts';
 import type { InternalRedirects } from './internal-redirects.ts';
 
 export interface RoutedRequest
-  extends Omit<RequestClient, keyof RequestLimits | 'downstream'>,
+  extends Omit<RequestClient, keyof RequestLimits | 'downstream' | 'overrideHost'>,
     RequestLimits,
     FactsSource,
     Pick<RequestSender, 'dynamicMetadata' | 'connectionEnds'>,
     Omit<HashedClient, 'connectionEnds'> {
+  /** As RequestClient has it. */
+  overrideHost: OverrideHost | null;
   /** It has met filters. */
   readonly isFiltered: boolean;
   /** The connection that it came by. */

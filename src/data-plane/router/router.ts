@@ -160,6 +160,7 @@ export class Router {
     redirects.count += 1;
     redirects.policy = null;
     stream.setCookies = null;
+    stream.overrideHost = null;
     return this.#act(stream, this.#request.head, route, true);
   }
 

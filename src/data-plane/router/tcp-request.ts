@@ -48,7 +48,7 @@ const ESTABLISHED = Buffer.from('HTTP/1.1 200 OK\r\n\r\n');
 const LIMITS = { maxHeadBytes: ESTABLISHED.length + 1, maxFields: 1 };
 
 /** The stream, as this request sees it. */
-export interface TunnelClient extends Pick<AttemptClient, 'isInternal' | 'tally'> {
+export interface TunnelClient extends Pick<AttemptClient, 'isInternal' | 'tally' | 'overrideHost'> {
   readonly bufferLimitBytes: number;
   readonly downstream: DownstreamConnection | null;
   onUpstreamHost(host: Host, attempts: number): void;
@@ -117,6 +117,12 @@ export class TcpRequest implements ForwardedRequest, HostUser<Host>, TcpUpstream
   /** What the tunnel carries comes by `send`, after the answer. */
   start(): void {
     const { destinations } = this.cluster;
+    const overridden = this.cluster.overriddenHost(this.#client.overrideHost);
+    if (overridden !== undefined) {
+      if (overridden === null) this.onNoHost('none');
+      else this.onHost(overridden);
+      return;
+    }
     if (destinations !== null) {
       destinations.choose(this.#pickContext, this.#breaker, this);
       return;

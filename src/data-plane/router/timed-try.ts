@@ -13,6 +13,7 @@ import type { AttemptTrace } from '../tracing/attempt-trace.ts';
 import type { CircuitBreaker } from '../upstream/circuit-breaker.ts';
 import type { Cluster } from '../upstream/cluster.ts';
 import type { Host } from '../upstream/host.ts';
+import type { OverrideHost } from '../upstream/override-hosts.ts';
 import type { UpstreamFailure } from '../upstream/pool/failure.ts';
 import type { ConnectionEnds } from '../upstream/upstream-facts.ts';
 import type { WorkerContext } from '../worker-context.ts';
@@ -133,6 +134,10 @@ export class TimedTry implements AttemptClient, TimeoutOwner {
 
   get tally(): RequestTally | null {
     return this.#owner.client.tally;
+  }
+
+  get overrideHost(): OverrideHost | null {
+    return this.kind === 'first' ? this.#owner.client.overrideHost : null;
   }
 
   get isInternal(): boolean {

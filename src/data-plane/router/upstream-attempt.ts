@@ -355,6 +355,12 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
 
   #attempt(): void {
     const { destinations } = this.cluster;
+    const overridden = this.cluster.overriddenHost(this.#client.overrideHost);
+    if (overridden !== undefined) {
+      if (overridden === null) this.onNoHost('none');
+      else this.onHost(overridden);
+      return;
+    }
     if (destinations !== null) {
       this.#state = WAITING;
       this.#host = null;

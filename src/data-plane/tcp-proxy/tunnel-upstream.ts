@@ -66,6 +66,7 @@ export class TunnelUpstream implements AttemptClient, ProxiedUpstream {
   readonly requestFraming: number;
   readonly requestTrailers = null;
   readonly tally = null;
+  readonly overrideHost = null;
   readonly #context: WorkerContext;
   readonly #owner: TunnelOwner;
   readonly #request: TunnelRequest;

@@ -42,6 +42,7 @@ import { NO_HOST } from './load-balancer/source-picker.ts';
 import { LoadShedding } from './load-shedding.ts';
 import { OriginalDestinations } from './original-destinations.ts';
 import { OutlierRules } from './outlier-monitor.ts';
+import { type OverrideHost, OverrideHosts } from './override-hosts.ts';
 import { type CreatePool, createPool } from './pool/create-pool.ts';
 import { RequestServerName } from './request-server-name.ts';
 import { ResponseCodeStats } from './response-code-stats.ts';
@@ -104,6 +105,8 @@ export class Cluster {
   readonly #context: WorkerContext;
   readonly #createPool: CreatePool;
   readonly #balancer: LoadBalancer;
+  /** Whom filters may choose in its place. */
+  readonly #overrides: OverrideHosts<Host>;
   /** Null unless connections are opened to hosts before requests choose them. */
   readonly forecast: HostForecast | null;
   /** In the order of the snapshot, which host lists refer to; empty where requests name their hosts. */
@@ -170,6 +173,7 @@ export class Cluster {
         context.stats.values[this.statBase + CLUSTER_STATS.index[event]]! += 1;
       },
     });
+    this.#overrides = new OverrideHosts(settings.overrideHealth);
     const ratio = settings.preconnect?.predictiveRatio ?? 1;
     this.forecast = ratio > 1 ? new HostForecast(ratio, () => this.#pick(null)) : null;
   }
@@ -224,6 +228,7 @@ export class Cluster {
     for (const record of health) known.get(record)?.noteHealth();
     const leaving = order === null ? this.#amend(added, amendment?.gone ?? []) : this.#reorder(order, added);
     this.#balancer.setLists(hostLists);
+    this.#overrides.forget();
     this.forecast?.forget(this.#order);
     for (const host of leaving) retired.add(host);
     if ((added.size > 0 || leaving.length > 0) && this.settings.closeConnectionsOnHostSetChange) {
@@ -242,6 +247,14 @@ export class Cluster {
   chooseHost(request: PickContext | null, selection: HostSelection | null = null): Host | null {
     if (selection !== null) return this.#select(request, selection);
     return this.forecast?.take() ?? this.#pick(request);
+  }
+
+  /**
+   * The host that a filter has named for a request.
+   * @param asked null where none has. @returns undefined where the choice goes on as ever, null for no host at all. Hot.
+   */
+  overriddenHost(asked: OverrideHost | null): Host | null | undefined {
+    return asked === null ? undefined : this.#overrides.choose(asked, this.#hosts.values());
   }
 
   #pick(request: PickContext | null): Host | null {

@@ -9,7 +9,7 @@
 
 import { isIP } from 'node:net';
 import { type Address, formatAddress, type IpAddress } from '../../base/address.ts';
-import type { HostSnapshot, Metadata, ServerCredentials } from '../../snapshot/index.ts';
+import type { ConfiguredHealth, HostSnapshot, Metadata, ServerCredentials } from '../../snapshot/index.ts';
 import { type ClusterPriority, HealthFlag, HealthMask } from '../../wasm/shared-records.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
 import type { WorkerContext } from '../worker-context.ts';
@@ -83,6 +83,7 @@ export class Host implements PoolHost {
   canary: boolean;
   /** 0 is the most preferred. */
   priority: number;
+  configuredHealth: ConfiguredHealth;
   /** For formats. */
   metadata: Metadata | undefined;
   /** How its connections are secured; null for plain ones. */
@@ -123,6 +124,7 @@ export class Host implements PoolHost {
     this.hostname = snapshot.hostname;
     this.canary = snapshot.canary;
     this.priority = snapshot.priority;
+    this.configuredHealth = snapshot.health;
     this.metadata = snapshot.metadata;
     this.tls = cluster.tlsOf(snapshot.metadata);
     this.zoneCodes = cluster.codesOfZone(snapshot.locality.zone);
@@ -240,6 +242,7 @@ export class Host implements PoolHost {
     this.hostname = snapshot.hostname;
     this.canary = snapshot.canary;
     this.priority = snapshot.priority;
+    this.configuredHealth = snapshot.health;
     this.metadata = snapshot.metadata;
     const tls = this.cluster.tlsOf(snapshot.metadata);
     if (tls === this.tls) return;

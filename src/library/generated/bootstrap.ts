@@ -45,6 +45,7 @@ export type AnyConfig =
   | Typed<'extensions.filters.http.grpc_web.v3.GrpcWeb', GrpcWeb>
   | Typed<'extensions.filters.http.grpc_http1_bridge.v3.Config', GrpcHttp1BridgeConfig>
   | Typed<'extensions.filters.http.grpc_stats.v3.FilterConfig', GrpcStatsFilterConfig>
+  | Typed<'extensions.filters.http.stateful_session.v3.StatefulSession', StatefulSession>
   | Typed<'extensions.filters.http.ext_authz.v3.ExtAuthz', HttpExtAuthzExtAuthz>
   | Typed<'extensions.filters.http.jwt_authn.v3.JwtAuthentication', JwtAuthentication>
   | Typed<'extensions.filters.http.csrf.v3.CsrfPolicy', CsrfPolicy>
@@ -126,6 +127,7 @@ export type FiltersHttpConfig =
   | Typed<'extensions.filters.http.grpc_web.v3.GrpcWeb', GrpcWeb>
   | Typed<'extensions.filters.http.grpc_http1_bridge.v3.Config', GrpcHttp1BridgeConfig>
   | Typed<'extensions.filters.http.grpc_stats.v3.FilterConfig', GrpcStatsFilterConfig>
+  | Typed<'extensions.filters.http.stateful_session.v3.StatefulSession', StatefulSession>
   | Typed<'extensions.filters.http.ext_authz.v3.ExtAuthz', HttpExtAuthzExtAuthz>
   | Typed<'extensions.filters.http.jwt_authn.v3.JwtAuthentication', JwtAuthentication>
   | Typed<'extensions.filters.http.csrf.v3.CsrfPolicy', CsrfPolicy>
@@ -157,6 +159,7 @@ export type FiltersHttpPerRouteConfig =
   | Typed<'extensions.filters.http.grpc_web.v3.GrpcWeb', GrpcWeb>
   | Typed<'extensions.filters.http.grpc_http1_bridge.v3.Config', GrpcHttp1BridgeConfig>
   | Typed<'extensions.filters.http.grpc_stats.v3.FilterConfig', GrpcStatsFilterConfig>
+  | Typed<'extensions.filters.http.stateful_session.v3.StatefulSessionPerRoute', StatefulSessionPerRoute>
   | Typed<'extensions.filters.http.ext_authz.v3.ExtAuthzPerRoute', ExtAuthzPerRoute>
   | Typed<'extensions.filters.http.jwt_authn.v3.PerRouteConfig', JwtAuthnPerRouteConfig>
   | Typed<'extensions.filters.http.csrf.v3.CsrfPolicy', CsrfPolicy>
@@ -5869,6 +5872,24 @@ export interface SourcedMetadata {
   readonly metadataMatcher?: MetadataMatcher | undefined;
   readonly metadata_source?: 'DYNAMIC' | 'ROUTE' | undefined;
   readonly metadataSource?: 'DYNAMIC' | 'ROUTE' | undefined;
+}
+
+/** proxy.extensions.filters.http.stateful_session.v3.StatefulSession */
+export interface StatefulSession {
+  readonly session_state?: ConfigCoreTypedExtensionConfig | undefined;
+  readonly sessionState?: ConfigCoreTypedExtensionConfig | undefined;
+  readonly strict?: boolean | undefined;
+  readonly stat_prefix?: string | undefined;
+  readonly statPrefix?: string | undefined;
+  readonly status_on_strict_destination_not_found?: number | undefined;
+  readonly statusOnStrictDestinationNotFound?: number | undefined;
+}
+
+/** proxy.extensions.filters.http.stateful_session.v3.StatefulSessionPerRoute */
+export interface StatefulSessionPerRoute {
+  readonly disabled?: boolean | undefined;
+  readonly stateful_session?: StatefulSession | undefined;
+  readonly statefulSession?: StatefulSession | undefined;
 }
 
 /** proxy.config.metrics.v3.StatsConfig */

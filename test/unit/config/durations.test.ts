@@ -63,6 +63,8 @@ const ADAPTIVE_CONCURRENCY =
   'type.googleapis.com/envoy.extensions.filters.http.adaptive_concurrency.v3.AdaptiveConcurrency';
 const GRADIENT = 'proxy.extensions.filters.http.adaptive_concurrency.v3.GradientControllerConfig';
 const BANDWIDTH_LIMIT = 'type.googleapis.com/envoy.extensions.filters.http.bandwidth_limit.v3.BandwidthLimit';
+const STATEFUL_SESSION = 'type.googleapis.com/envoy.extensions.filters.http.stateful_session.v3.StatefulSession';
+const COOKIE_SESSION = 'type.googleapis.com/envoy.extensions.http.stateful_session.cookie.v3.CookieBasedSessionState';
 const UDP_PROXY = 'type.googleapis.com/envoy.extensions.filters.udp.udp_proxy.v3.UdpProxyConfig';
 const JWT_AUTHN = 'type.googleapis.com/envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication';
 const RATE_LIMIT = 'type.googleapis.com/envoy.extensions.filters.http.ratelimit.v3.RateLimit';
@@ -673,6 +675,16 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
       return httpManager({ http_filters: [filter, ROUTER] });
     },
     // A second at most.
+    settingMs: null,
+  },
+  'proxy.type.http.v3.Cookie.ttl': {
+    bootstrap: (value) => {
+      const state = { '@type': COOKIE_SESSION, cookie: { name: 'a', ttl: value } };
+      const fields = { session_state: { name: 'cookie', typed_config: state } };
+      const filter = { name: 'session', typed_config: { '@type': STATEFUL_SESSION, ...fields } };
+      return httpManager({ http_filters: [filter, ROUTER] });
+    },
+    // In seconds.
     settingMs: null,
   },
   'proxy.type.v3.TokenBucket.fill_interval': {

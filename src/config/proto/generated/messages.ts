@@ -4856,6 +4856,21 @@ export interface SetMetadataConfig {
   metadata: SetMetadataMetadata[];
 }
 
+/** proxy.extensions.filters.http.stateful_session.v3.StatefulSession */
+export interface StatefulSession {
+  session_state: ConfigCoreTypedExtensionConfig | null;
+  strict: boolean;
+  stat_prefix: string;
+  status_on_strict_destination_not_found: number;
+}
+
+/** proxy.extensions.filters.http.stateful_session.v3.StatefulSessionPerRoute */
+export interface StatefulSessionPerRoute {
+  disabled: boolean;
+  stateful_session: StatefulSession | null;
+  readonly override?: 'disabled' | 'stateful_session';
+}
+
 /** proxy.extensions.filters.http.tap.v3.Tap */
 export interface HttpTapTap {
   common_config: CommonExtensionConfig | null;
@@ -5425,6 +5440,16 @@ export interface XffConfig {
 /** proxy.extensions.http.original_ip_detection.xff.v3.XffTrustedCidrs */
 export interface XffTrustedCidrs {
   cidrs: CidrRange[];
+}
+
+/** proxy.extensions.http.stateful_session.cookie.v3.CookieBasedSessionState */
+export interface CookieBasedSessionState {
+  cookie: Cookie | null;
+}
+
+/** proxy.extensions.http.stateful_session.header.v3.HeaderBasedSessionState */
+export interface HeaderBasedSessionState {
+  name: string;
 }
 
 /** proxy.extensions.internal_redirect.allow_listed_routes.v3.AllowListedRoutesConfig */
@@ -6817,6 +6842,8 @@ export interface MessageTypes {
   'proxy.extensions.filters.http.router.v3.Router.UpstreamAccessLogOptions': Router_UpstreamAccessLogOptions;
   'proxy.extensions.filters.http.set_metadata.v3.Metadata': SetMetadataMetadata;
   'proxy.extensions.filters.http.set_metadata.v3.Config': SetMetadataConfig;
+  'proxy.extensions.filters.http.stateful_session.v3.StatefulSession': StatefulSession;
+  'proxy.extensions.filters.http.stateful_session.v3.StatefulSessionPerRoute': StatefulSessionPerRoute;
   'proxy.extensions.filters.http.tap.v3.Tap': HttpTapTap;
   'proxy.extensions.filters.network.http_connection_manager.v3.HttpFilter': HttpFilter;
   'proxy.extensions.filters.network.http_connection_manager.v3.ForwardProtoConfig': ForwardProtoConfig;
@@ -6883,6 +6910,8 @@ export interface MessageTypes {
   'proxy.extensions.http.original_ip_detection.custom_header.v3.CustomHeaderConfig': CustomHeaderConfig;
   'proxy.extensions.http.original_ip_detection.xff.v3.XffConfig': XffConfig;
   'proxy.extensions.http.original_ip_detection.xff.v3.XffTrustedCidrs': XffTrustedCidrs;
+  'proxy.extensions.http.stateful_session.cookie.v3.CookieBasedSessionState': CookieBasedSessionState;
+  'proxy.extensions.http.stateful_session.header.v3.HeaderBasedSessionState': HeaderBasedSessionState;
   'proxy.extensions.internal_redirect.allow_listed_routes.v3.AllowListedRoutesConfig': AllowListedRoutesConfig;
   'proxy.extensions.internal_redirect.previous_routes.v3.PreviousRoutesConfig': PreviousRoutesConfig;
   'proxy.extensions.internal_redirect.safe_cross_scheme.v3.SafeCrossSchemeConfig': SafeCrossSchemeConfig;

@@ -106,7 +106,7 @@ export const CLUSTER_SUPPORT: SupportTable = {
       close_connections_on_host_set_change: supported(),
       zone_aware_lb_config: supported(),
       locality_weighted_lb_config: supportedWhole(),
-      override_host_status: rejected('no filter of this build names the host of a request'),
+      override_host_status: supportedWhole('for the filter stateful_session'),
       consistent_hashing_lb_config: supported(),
       update_merge_window: supported('of changes of health'),
       ignore_new_hosts_until_first_hc: supported(),

@@ -115,7 +115,7 @@ function memberOf(key: string, named: NamedAddress, ips: readonly string[]): Hos
     localityWeight: 0,
     priority: 0,
     canary: false,
-    health: 'healthy',
+    health: 'unknown',
     hashKey: '',
     subsetValues: [],
   };

@@ -169,7 +169,7 @@ function memberAt(cluster: string, key: string, address: IpAddress): HostSetting
     localityWeight: 0,
     priority: 0,
     canary: false,
-    health: 'healthy',
+    health: 'unknown',
     hashKey: '',
     subsetValues: [],
   };

@@ -86,7 +86,7 @@ describe('a cluster', () => {
           localityWeight: 0,
           priority: 0,
           canary: false,
-          health: 'healthy',
+          health: 'unknown',
           hashKey: '',
           subsetValues: [],
         },
@@ -691,7 +691,7 @@ describe('balancing and connections of a cluster', () => {
     assert.equal(settings.weightedPriorityHealth, true);
     assert.deepEqual(
       settings.hosts.map(({ health }) => health),
-      ['healthy', 'healthy', 'unhealthy', 'unhealthy', 'draining', 'degraded'],
+      ['unknown', 'healthy', 'unhealthy', 'timeout', 'draining', 'degraded'],
     );
   });
 

@@ -32,7 +32,7 @@ describe('a STRICT_DNS cluster', () => {
     locality: { region: '', zone: '', subZone: '' },
     priority: 0,
     canary: false,
-    health: 'healthy',
+    health: 'unknown',
     localityWeight: 0,
     hashKey: '',
     subsetValues: [],

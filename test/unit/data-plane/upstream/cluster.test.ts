@@ -420,3 +420,15 @@ test('a choice among subsets is counted', () => {
   for (let request = 0; request < 3; request++) assert.ok(cluster.chooseHost(null) !== null);
   assert.equal(proxy.clusterStat('web', 'lb_subsets_fallback'), 3);
 });
+
+test('a host that a filter names is one of those that are there', () => {
+  const proxy = new DataPlaneFixture();
+  const cluster = new Cluster(proxy.context, proxy.cluster('web', [loopback(1)]));
+  const asked = { address: '127.0.0.1:2', isStrict: true };
+  assert.equal(cluster.overriddenHost(null), undefined);
+  for (const ports of [[1], [1, 2], [1]]) {
+    const snapshot = proxy.cluster('web', ports.map(loopback));
+    cluster.updateHosts(snapshot, new RetiredHosts(() => {}));
+    assert.equal(cluster.overriddenHost(asked)?.label, ports.includes(2) ? asked.address : undefined);
+  }
+});
