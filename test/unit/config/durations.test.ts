@@ -516,7 +516,10 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
   },
   'proxy.extensions.filters.network.redis_proxy.v3.RedisProxy.RedisFault.delay': {
     bootstrap: (value) =>
-      redisProxy({ op_timeout: '1s' }, { faults: [{ fault_type: 'ERROR', fault_enabled: { default_value: { numerator: 1 } }, delay: value }] }),
+      redisProxy(
+        { op_timeout: '1s' },
+        { faults: [{ fault_type: 'ERROR', fault_enabled: { default_value: { numerator: 1 } }, delay: value }] },
+      ),
     settingMs: (bootstrap) => redisSettings(bootstrap).faults[0]!.delayMs,
   },
   'proxy.extensions.filters.network.redis_proxy.v3.RedisProxy.ConnPoolSettings.op_timeout': {
