@@ -16,6 +16,7 @@ import {
   FIELD_VALUE_LENGTH,
   FIELD_VALUE_OFFSET,
   FLAG_UNDERSCORE,
+  FLAG_WRITTEN,
   NO_FIELD,
   RECORD_ADDED_BYTES,
   RECORD_ADDED_LINES,
@@ -62,6 +63,7 @@ export function clearEdits(record: usize): void {
   store<u32>(record, 0, RECORD_ADDED_BYTES);
   store<u32>(record, 0, RECORD_ADDED_LINES);
   store<u32>(record, 0, RECORD_PIECE_COUNT);
+  store<u32>(record, load<u32>(record, RECORD_FLAGS) & ~FLAG_WRITTEN, RECORD_FLAGS);
 }
 
 /** What is wrong with a line whose name does not end in a colon. */

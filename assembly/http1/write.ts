@@ -10,8 +10,11 @@ import {
   FIELD_NAME_OFFSET,
   FIELD_NEXT_LINE,
   FLAG_ABSOLUTE_FORM,
+  FLAG_UPGRADE,
+  FLAG_WRITTEN,
   ID_HOST,
   LINES_BYTES,
+  METHOD_CONNECT,
   METHOD_OPTIONS,
   NEW_HOST,
   NEW_HOST_BYTES,
@@ -50,7 +53,7 @@ import {
   RESPONSE_RECORD,
 } from '../layout/http1';
 import { ASTERISK, copy, CRLF, QUESTION, SLASH, SPACE } from './bytes';
-import { clearEdits, dropAll, firstField, hasField, tableOf } from './fields';
+import { addFlags, clearEdits, dropAll, firstField, hasField, tableOf } from './fields';
 import { countControls, skipTarget } from './scan';
 import { isAuthority } from './target';
 
@@ -98,7 +101,7 @@ function copyKept(record: usize, out: usize, from: usize): usize {
   return last > from ? copy(out, from, last - from) : out;
 }
 
-/** Appends prepared pieces, added lines and the empty line; clears the edits. */
+/** Appends prepared pieces, added lines and the empty line. */
 function finish(record: usize, out: usize, lines: usize): usize {
   const pieces = load<u32>(record, RECORD_PIECE_COUNT);
   for (let i: u32 = 0; i < pieces; i++) {
@@ -107,7 +110,6 @@ function finish(record: usize, out: usize, lines: usize): usize {
   }
   out = copy(out, lines, load<u32>(record, RECORD_ADDED_BYTES));
   store<u16>(out, CRLF);
-  clearEdits(record);
   return out + 2;
 }
 
@@ -155,11 +157,20 @@ function writeHost(record: usize, out: usize): usize {
   return out + 2;
 }
 
+/** Whether a request says the same as its written text would: whose target has no form that another reading makes another of. */
+function readsAsWritten(record: usize): bool {
+  if (load<u32>(record, RECORD_METHOD) == METHOD_CONNECT) return false;
+  if ((load<u32>(record, RECORD_FLAGS) & FLAG_UPGRADE) != 0) return false;
+  if (load<u32>(record, RECORD_NEW_TARGET_LENGTH) != 0 && load<u8>(NEW_TARGET) != SLASH) return false;
+  return (load<u32>(record, RECORD_AUTHORITY_LENGTH) | load<u32>(record, RECORD_NEW_HOST_LENGTH)) != 0;
+}
+
 /**
- * Writes the request head with its edits to REQUEST_OUT and clears the edits.
+ * Writes the request head with its edits to REQUEST_OUT.
+ * @param keepsEdits  not 0: the edits stay, and FLAG_WRITTEN says whether the record stands for the text
  * @returns its length, 0 when no head was parsed, or an error below 0.
  */
-export function writeRequest(): i32 {
+export function writeRequest(keepsEdits: i32): i32 {
   const record: usize = REQUEST_RECORD;
   if (load<u32>(record, RECORD_HEAD_LENGTH) == 0) return 0;
   const error = checkEdits(record, REQUEST_LINES, REQUEST_OUT_BYTES);
@@ -182,7 +193,10 @@ export function writeRequest(): i32 {
     from = base + load<u32>(record, RECORD_FIELDS_START);
   }
   out = copyKept(record, out, from);
-  return <i32>(finish(record, out, REQUEST_LINES) - REQUEST_OUT);
+  out = finish(record, out, REQUEST_LINES);
+  if (keepsEdits == 0) clearEdits(record);
+  else if (readsAsWritten(record)) addFlags(record, FLAG_WRITTEN);
+  return <i32>(out - REQUEST_OUT);
 }
 
 /** The same for the response head, to RESPONSE_OUT; the status line becomes HTTP/1.1 and gets its last space. */
@@ -204,5 +218,7 @@ export function writeResponse(): i32 {
   out = copy(out + 13, base + load<u32>(record, RECORD_TARGET_OFFSET), load<u32>(record, RECORD_TARGET_LENGTH));
   store<u16>(out, CRLF);
   out = copyKept(record, out + 2, fields);
-  return <i32>(finish(record, out, RESPONSE_LINES) - RESPONSE_OUT);
+  out = finish(record, out, RESPONSE_LINES);
+  clearEdits(record);
+  return <i32>(out - RESPONSE_OUT);
 }

@@ -12,6 +12,7 @@ import {
   FIELD_VALUE_OFFSET,
   FLAG_ABSOLUTE_FORM,
   FLAG_UPGRADE,
+  FLAG_WRITTEN,
   ID_CONNECTION,
   ID_HOST,
   ID_KEEP_ALIVE,
@@ -19,6 +20,7 @@ import {
   ID_TE,
   ID_TRANSFER_ENCODING,
   ID_UPGRADE,
+  ID_X_FORWARDED_PROTO,
   METHOD_CONNECT,
   METHOD_GET,
   METHOD_OPTIONS,
@@ -57,9 +59,12 @@ import {
   BLOCK_OUT,
   BLOCK_OUT_BYTES,
   ENCODE_CONNECT_PROTOCOL,
-  ENCODE_HTTPS,
   FIELD_LINES,
+  SCHEME_IS_HTTP,
+  SCHEME_IS_HTTPS,
+  SCHEME_UNKNOWN,
   STATE,
+  STATE_SCHEME,
   STATE_STRING,
 } from '../layout/http2';
 import { ASTERISK, COLON, CR, isBlank, LOWER_8, QUESTION, SLASH } from '../http1/bytes';
@@ -67,7 +72,7 @@ import { clearEdits, firstField, hasField, tableOf, valueLength, valueOf } from 
 import { headerId } from '../http1/names';
 import { checkEdits } from '../http1/write';
 import { fieldBound, writeField, writeIndexed, writeNamed, writeSizeUpdate } from './field-writer';
-import { setState } from './state';
+import { setState, state } from './state';
 
 // Indices of the static table.
 const AUTHORITY: u32 = 1;
@@ -84,6 +89,8 @@ const TE: u16 = 0x6574;
 /** ':protocol', its letters behind the colon. */
 const PROTOCOL: u64 = 0x6c6f636f746f7270;
 const CONNECT: u64 = 0x5443454e4e4f43;
+const HTTP: u32 = 0x70747468;
+const LOWER_S: u8 = 0x73;
 
 const UNSENT: u64 =
   ((<u64>1) << ID_HOST) |
@@ -109,20 +116,34 @@ function writeTe(table: usize, out: usize, value: usize, length: u32, flags: u32
   return writeField(table, out, 0, 0, STATE + STATE_STRING, 2, value, length, flags);
 }
 
-/** The fields of a record that have not been dropped; 0 when they do not fit. */
+/** Notes what a field x-forwarded-proto means for :scheme, which stands in front of it and is always one byte. */
+function noteScheme(value: usize, length: u32): void {
+  const isHttps = length == 5 && load<u32>(value) == HTTP && load<u8>(value + 4) == LOWER_S;
+  const isFirst = state(STATE_SCHEME) == SCHEME_UNKNOWN;
+  setState(STATE_SCHEME, isFirst && isHttps ? SCHEME_IS_HTTPS : SCHEME_IS_HTTP);
+}
+
+/**
+ * The fields of a record that have not been dropped; 0 when they do not fit. Whether TE goes on is the caller's to say when
+ * it has edited the head; of one that comes as text it stands there because it does.
+ */
 function writeKept(table: usize, record: usize, out: usize, flags: u32): usize {
   const base = <usize>load<u32>(record, RECORD_BASE);
+  const isRequest = record == REQUEST_RECORD;
+  const takesTe = (load<u32>(record, RECORD_FLAGS) & FLAG_WRITTEN) == 0;
   let field = tableOf(record);
   const end = field + <usize>load<u32>(record, RECORD_FIELD_COUNT) * FIELD_BYTES;
   for (; field < end; field += FIELD_BYTES) {
     const id = <u32>load<u16>(field, FIELD_KNOWN_ID);
     const value = base + load<u16>(field, FIELD_VALUE_OFFSET);
     const length = <u32>load<u16>(field, FIELD_VALUE_LENGTH);
-    if (id == ID_TE && record == REQUEST_RECORD) {
-      out = writeTe(table, out, value, length, flags);
+    const isDropped = (load<u16>(field, FIELD_FLAGS) & FIELD_DROPPED) != 0;
+    if (id == ID_TE && isRequest) {
+      if (takesTe || !isDropped) out = writeTe(table, out, value, length, flags);
       continue;
     }
-    if (isUnsent(id) || (load<u16>(field, FIELD_FLAGS) & FIELD_DROPPED) != 0) continue;
+    if (isDropped || isUnsent(id)) continue;
+    if (id == ID_X_FORWARDED_PROTO) noteScheme(value, length);
     const nameLength = <u32>load<u16>(field, FIELD_NAME_LENGTH);
     if (out + fieldBound(nameLength, length) > OUT_END) return 0;
     out = writeField(table, out, id, 0, base + load<u16>(field, FIELD_NAME_OFFSET), nameLength, value, length, flags);
@@ -149,6 +170,7 @@ function writeLines(table: usize, out: usize, p: usize, length: u32, flags: u32)
     const bytes = <u32>(valueEnd - value);
     if (id == ID_TE) out = writeTe(table, out, value, bytes, flags);
     if (isUnsent(id)) continue;
+    if (id == ID_X_FORWARDED_PROTO) noteScheme(value, bytes);
     if (out + fieldBound(nameLength, bytes) > OUT_END) return 0;
     out = writeField(table, out, id, 0, name, nameLength, value, bytes, flags);
   }
@@ -246,12 +268,17 @@ export function encodeRequest(table: usize, flags: u32): i32 {
     (load<u32>(record, RECORD_FLAGS) & FLAG_UPGRADE) != 0 &&
     hasField(record, ID_UPGRADE);
   out = isUpgrade ? writeConnectProtocol(table, record, out, flags) : writeMethod(record, out, flags);
-  if (load<u32>(record, RECORD_METHOD) != METHOD_CONNECT) {
-    out = writeIndexed(out, (flags & ENCODE_HTTPS) != 0 ? SCHEME_HTTPS : SCHEME_HTTP);
+  const hasScheme = load<u32>(record, RECORD_METHOD) != METHOD_CONNECT;
+  const scheme = out;
+  if (hasScheme) {
+    out = writeIndexed(out, SCHEME_HTTP);
     out = writePath(record, out, flags);
   }
   out = writeAuthority(table, record, out, flags);
-  return finish(table, record, out, REQUEST_LINES, flags);
+  setState(STATE_SCHEME, SCHEME_UNKNOWN);
+  const length = finish(table, record, out, REQUEST_LINES, flags);
+  if (hasScheme && length > 0 && state(STATE_SCHEME) == SCHEME_IS_HTTPS) writeIndexed(scheme, SCHEME_HTTPS);
+  return length;
 }
 
 /** :status, from the static table where it stands there. */

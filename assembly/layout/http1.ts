@@ -28,7 +28,7 @@
 // Slack: copying and scanning go in steps of 16 bytes and may touch up to 15 bytes behind a region.
 
 /** Raised with every change of this file; a module built from another version is refused. */
-export const LAYOUT_VERSION = 6;
+export const LAYOUT_VERSION = 7;
 
 export const SLACK_BYTES = 64;
 
@@ -203,6 +203,8 @@ export const FLAG_ASTERISK_FORM = 512;
 export const FLAG_HTTPS = 1024;
 /** Some field name holds an underscore. */
 export const FLAG_UNDERSCORE = 2048;
+/** Request: written with its edits, which are still there, and read back from that text it would be the same head. */
+export const FLAG_WRITTEN = 4096;
 
 /** Options that the Connection fields of one head may list. */
 export const CONNECTION_OPTION_LIMIT = 32;

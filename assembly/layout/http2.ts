@@ -56,6 +56,8 @@ export const STATE_STRING = 64;
 export const STATE_STRING_LENGTH = 68;
 /** Bytes of a string that go on behind the part of a block at hand, and are of no use to anybody. */
 export const STATE_SKIP = 72;
+/** SCHEME_* of the request that is encoded, as far as its fields have been written. */
+export const STATE_SCHEME = 80;
 /** (address, length) of each pseudo field, by kind. */
 export const STATE_PSEUDO = 128;
 
@@ -71,11 +73,14 @@ export const PART_OPENS_REQUEST = 1;
 export const PART_OPENS = 2;
 /** No part follows. */
 export const PART_ENDS = 4;
+// What x-forwarded-proto says of :scheme. Several fields say nothing that anybody could go by.
+export const SCHEME_UNKNOWN = 0;
+export const SCHEME_IS_HTTPS = 1;
+export const SCHEME_IS_HTTP = 2;
+
 // Flags of a call that encodes.
 /** Strings may be Huffman-coded, where that is shorter. */
 export const ENCODE_HUFFMAN = 1;
-/** :scheme is https. */
-export const ENCODE_HTTPS = 2;
 /** An upgrade goes out as extended CONNECT (RFC 8441), 101 as 200. */
 export const ENCODE_CONNECT_PROTOCOL = 4;
 /** The message may have trailers: "te: trailers" goes on. */

@@ -126,12 +126,6 @@ export const ROUTER_EQUIVALENTS: readonly EquivalentMutants[] = [
     why: 'Without a target there is no cluster.',
   },
   {
-    file: 'src/data-plane/router/router.ts',
-    line: 'if (length < 0) {',
-    changes: ['length < 0 → length <= 0'],
-    why: 'No head has a length of 0.',
-  },
-  {
     file: 'src/data-plane/router/tries-planner.ts',
     line: 'const terms = retry === null && !stream.isInternal ? null : retryTerms(request, retry);',
     changes: ['retry === null && !stream.isInternal → false'],

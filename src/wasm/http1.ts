@@ -66,7 +66,7 @@ interface Http1Exports extends WasmExports {
     requestMethod: number,
     takesBoth: number,
   ): number;
-  writeRequest(): number;
+  writeRequest(keepsEdits: number): number;
   writeResponse(): number;
 }
 
@@ -112,6 +112,7 @@ export class Http1Codec {
   readonly #memory: CodecMemory;
   readonly #prepared: PreparedRegion;
   readonly #exports: Http1Exports;
+  #written = '';
 
   /**
    * @param headerPrefix  stands for `x-proxy` too when a request is read, without its final '-'.
@@ -146,7 +147,7 @@ export class Http1Codec {
       this.#copyIn(bytes, start, length, layout.REQUEST_IN);
       result = this.#exports.parseRequest(layout.REQUEST_IN, length, maxBytes, maxFields);
     }
-    this.#restartPreparedWhenFull();
+    this.renewPrepared();
     return result;
   }
 
@@ -158,7 +159,7 @@ export class Http1Codec {
     const maxFields = Math.min(limits.maxFields, layout.FIELD_CAPACITY);
     this.#memory.bytes.write(head, layout.REQUEST_IN, 'latin1');
     const result = this.#exports.parseRequest(layout.REQUEST_IN, length, maxBytes, maxFields);
-    this.#restartPreparedWhenFull();
+    this.renewPrepared();
     return result;
   }
 
@@ -167,7 +168,7 @@ export class Http1Codec {
     if (length > limits.maxHeadBytes) return layout.ERROR_HEAD_TOO_LARGE;
     this.#memory.bytes.copyWithin(layout.REQUEST_IN, layout.REQUEST_OUT, layout.REQUEST_OUT + length);
     const result = this.#exports.parseRequest(layout.REQUEST_IN, length, limits.maxHeadBytes, limits.maxFields);
-    this.#restartPreparedWhenFull();
+    this.renewPrepared();
     return result;
   }
 
@@ -188,7 +189,7 @@ export class Http1Codec {
       this.#copyIn(bytes, start, length, layout.RESPONSE_IN);
       result = this.#parseResponse(length, maxBytes, maxFields, requestMethod, takesBoth);
     }
-    this.#restartPreparedWhenFull();
+    this.renewPrepared();
     return result;
   }
 
@@ -197,7 +198,24 @@ export class Http1Codec {
    * @returns its length, for requestText() or copyRequest() before the next write, or a negative code.
    */
   writeRequest(): number {
-    return this.#exports.writeRequest();
+    return this.#exports.writeRequest(0);
+  }
+
+  /**
+   * The same as text, once the head is as it will be sent. Its edits stay, so that HTTP/2 need not read the text again: see
+   * `hasWritten`.
+   * @returns a negative code instead when it cannot be written.
+   */
+  writeRequestText(): string | number {
+    const length = this.#exports.writeRequest(1);
+    if (length < 0) return length;
+    this.#written = this.requestText(length);
+    return this.#written;
+  }
+
+  /** `request` with its edits is what this text would be read as: it is of the request written last, and none has been read since. */
+  hasWritten(head: string): boolean {
+    return (this.request.flags & layout.FLAG_WRITTEN) !== 0 && head === this.#written;
   }
 
   /** The same for the response head. */
@@ -235,6 +253,11 @@ export class Http1Codec {
     return at + this.#memory.bytes.copy(target, at, layout.RESPONSE_OUT, layout.RESPONSE_OUT + length);
   }
 
+  /** Has room made for prepared lines when there was none, which each head that is read gives an occasion for. */
+  renewPrepared(): void {
+    if (this.#prepared.isFull && !this.request.hasPieces && !this.response.hasPieces) this.#prepared.restart();
+  }
+
   #parseResponse(length: number, maxBytes: number, maxFields: number, method: number, takesBoth: number): number {
     return this.#exports.parseResponse(layout.RESPONSE_IN, length, maxBytes, maxFields, method, takesBoth);
   }
@@ -243,9 +266,5 @@ export class Http1Codec {
     // For a whole short buffer set() costs a third of copy().
     if (start === 0 && length === bytes.length) this.#memory.bytes.set(bytes, address);
     else bytes.copy(this.#memory.bytes, address, start, start + length);
-  }
-
-  #restartPreparedWhenFull(): void {
-    if (this.#prepared.isFull && !this.request.hasPieces && !this.response.hasPieces) this.#prepared.restart();
   }
 }

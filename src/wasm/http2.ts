@@ -34,8 +34,6 @@ export const BlockFlag = {
 export const EncodeFlag = {
   /** Strings are Huffman-coded where that is shorter. */
   HUFFMAN: layout.ENCODE_HUFFMAN,
-  /** The request's :scheme is https. */
-  HTTPS: layout.ENCODE_HTTPS,
   /** An upgrade goes out as extended CONNECT, its 101 as 200 (RFC 8441). */
   CONNECT_PROTOCOL: layout.ENCODE_CONNECT_PROTOCOL,
 } as const;
@@ -105,12 +103,15 @@ export function isTooLarge(code: number): boolean {
 }
 
 export class Http2Heads {
+  readonly #codec: Http1Codec;
   readonly #memory: CodecMemory;
   readonly #arena: TableArena;
   readonly #exports: Http2Exports;
 
   /** @param codec  whose heads are filled and written. @throws WeirError WEIR_WASM_LAYOUT for another layout's module. */
-  constructor({ name, module }: Http2Module, { memory }: Http1Codec) {
+  constructor({ name, module }: Http2Module, codec: Http1Codec) {
+    const { memory } = codec;
+    this.#codec = codec;
     this.#memory = memory;
     this.#exports = instantiateModule<Http2Exports>(name, module, memory.memory, http1Layout.LAYOUT_VERSION);
     this.#arena = new TableArena(memory);
@@ -159,6 +160,7 @@ export class Http2Heads {
   decodeRequest(decoder: number, bytes: Buffer, start: number, end: number, limits: HeadLimits, flags: number): number {
     const length = this.#copyIn(bytes, start, end);
     const result = this.#exports.decodeRequest(decoder, length, limits.maxHeadBytes, maxFields(limits), flags);
+    this.#codec.renewPrepared();
     return this.#settle(decoder) ? result : layout.ERROR_COMPRESSION;
   }
 
@@ -176,6 +178,7 @@ export class Http2Heads {
     const { maxHeadBytes } = limits;
     const fields = maxFields(limits);
     const result = this.#exports.decodeResponse(decoder, length, maxHeadBytes, fields, flags, requestMethod);
+    this.#codec.renewPrepared();
     return this.#settle(decoder) ? result : layout.ERROR_COMPRESSION;
   }
 
@@ -209,7 +212,7 @@ export class Http2Heads {
   }
 
   /**
-   * Writes `codec.request` with its edits as a block, and clears the edits. Every block that has been written has to be
+   * Writes `codec.request` with its edits as a block, and clears the edits; :scheme is what `x-forwarded-proto` says. Every block that has been written has to be
    * sent, in this order.
    * @param flags  EncodeFlag bits
    * @returns its length, for copyBlock() before the next one, or a negative code.

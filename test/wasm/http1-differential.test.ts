@@ -27,7 +27,7 @@ interface RawExports extends WasmExports {
     method: number,
     takesBoth: number,
   ): number;
-  writeRequest(): number;
+  writeRequest(keepsEdits: number): number;
   writeResponse(): number;
 }
 
@@ -59,7 +59,7 @@ class RawBuild {
       : this.#exports.parseResponse(base, text.length, maxHeadBytes, maxFields, method, text.length & 1);
     const table = Buffer.from(this.bytes.subarray(record, record + layout.RECORD_BYTES));
     const entries = Buffer.from(this.bytes.subarray(fields, fields + LIMITS.maxFields * layout.FIELD_BYTES));
-    const length = isRequest ? this.#exports.writeRequest() : this.#exports.writeResponse();
+    const length = isRequest ? this.#exports.writeRequest(text.length & 1) : this.#exports.writeResponse();
     const written = this.bytes.subarray(out, out + Math.max(length, 0));
     return Buffer.concat([Buffer.from(`${result} ${length} `), table, entries, written]);
   }

@@ -42,7 +42,7 @@ describe('HTTP/1 modules', () => {
           layoutVersion: '() -> i32',
           parseRequest: '(i32, i32, i32, i32) -> i32',
           parseResponse: '(i32, i32, i32, i32, i32, i32) -> i32',
-          writeRequest: '() -> i32',
+          writeRequest: '(i32) -> i32',
           writeResponse: '() -> i32',
         },
       );

@@ -275,13 +275,12 @@ export class Router {
     if (stream.awaitsTunnel) keepUpgradeFields(head);
     if (this.#isTraced) stream.carryTrace(head);
     const { codec } = this.#context;
-    const length = codec.writeRequest();
-    if (length < 0) {
-      this.#context.logs.router.warning(`cannot rewrite a request for ${target.name}: ${codecError(length).reason}`);
+    const text = codec.writeRequestText();
+    if (typeof text === 'number') {
+      this.#context.logs.router.warning(`cannot rewrite a request for ${target.name}: ${codecError(text).reason}`);
       stream.reply(REWRITE_FAILED);
       return null;
     }
-    const text = codec.requestText(length);
     if (plan.terminatesConnect && request.isConnect) {
       stream.maxStreamDurationMs = shorter(stream.maxStreamDurationMs, tries?.maxTryDurationMs ?? 0);
       return new TcpRequest(this.#context, stream, cluster, plan.priority, text, pickContext);

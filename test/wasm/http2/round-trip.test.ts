@@ -200,10 +200,11 @@ describe('encoding', () => {
         'X-Hop: 1',
         'Keep-Alive: 5',
         'TE: trailers',
+        'X-Forwarded-Proto: https',
         'A: b',
         'C: d',
       ],
-      EncodeFlag.HTTPS,
+      0,
       () => {
         codec.request.replaceTarget('/new?x');
         codec.request.replaceHost('new.example');
@@ -218,6 +219,7 @@ describe('encoding', () => {
       ':path: /new?x',
       ':authority: new.example',
       'te: trailers',
+      'x-forwarded-proto: https',
       'a: b',
       'x-prepared: yes',
     ]);
@@ -234,6 +236,35 @@ describe('encoding', () => {
     assert.deepEqual(start('OPTIONS http://b HTTP/1.1').slice(0, 3), [':method: OPTIONS', ':scheme: http', ':path: *']);
     assert.deepEqual(start('CONNECT h:1 HTTP/1.1'), [':method: CONNECT', ':authority: h:1']);
     assert.deepEqual(start('BREW /pot HTTP/1.1')[0], ':method: BREW');
+  });
+
+  it(':scheme is what x-forwarded-proto says, received or added, if there is one', () => {
+    const scheme = (lines: readonly string[], edit?: () => void): string =>
+      encode(['GET / HTTP/1.1', 'Host: h', ...lines], 0, edit).find((field) => field.startsWith(':scheme'))!;
+    const https = 'X-Forwarded-Proto: https';
+    assert.equal(scheme([https]), ':scheme: https');
+    assert.equal(scheme([https, https]), ':scheme: http');
+    assert.equal(scheme(['X-Forwarded-Proto: http']), ':scheme: http');
+    assert.equal(scheme(['X-Forwarded-Proto: httpx']), ':scheme: http');
+    assert.equal(scheme(['X-Forwarded-Proto: https2']), ':scheme: http');
+    assert.equal(
+      scheme([], () => codec.request.append('x-forwarded-proto', 'https')),
+      ':scheme: https',
+    );
+    assert.equal(
+      scheme([https], () => codec.request.removeField('x-forwarded-proto')),
+      ':scheme: http',
+    );
+    const prepared = new PreparedLines([https]);
+    assert.equal(
+      scheme([], () => codec.request.appendPrepared(prepared)),
+      ':scheme: https',
+    );
+    assert.deepEqual(encode(['CONNECT h:1 HTTP/1.1', 'Host: h:1', https]), [
+      ':method: CONNECT',
+      ':authority: h:1',
+      'x-forwarded-proto: https',
+    ]);
   });
 
   it('an upgrade goes out as extended CONNECT where the peer takes one', () => {

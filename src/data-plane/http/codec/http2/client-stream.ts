@@ -8,7 +8,7 @@
 // ends both; one that is lost is so behind what was kept of it. The first content of a response goes out together with its head, if it has come with it.
 
 import { CLUSTER_STATS } from '../../../../stats/index.ts';
-import { Framing, HEADER_ID, HeadFlag, Method } from '../../../../wasm/http1.ts';
+import { Framing, HeadFlag, Method } from '../../../../wasm/http1.ts';
 import { EncodeFlag } from '../../../../wasm/http2.ts';
 import type { Endpoint } from '../../../format/facts.ts';
 import type { UpstreamFailure } from '../../../upstream/pool/failure.ts';
@@ -25,7 +25,6 @@ const { upstream_flow_control_paused_reading_total, upstream_flow_control_resume
 
 const SWITCHING_PROTOCOLS = 101;
 const NO_BYTES = Buffer.alloc(0);
-const FORWARDED_PROTO = HEADER_ID['x-forwarded-proto'];
 
 /** A request that waits to be told whether its upstream takes such. */
 interface Waiting {
@@ -219,16 +218,15 @@ export class Http2ClientStream implements UpstreamStream, StreamHandler {
 
   #begin(head: string, bytes: Buffer, start: number, end: number, isEnd: boolean): boolean {
     const { codec } = this.#session;
-    if (codec.parseRequestText(head, NO_LIMITS) <= 0) return this.#refuse('local reset', 'request_head_refused');
+    if (!codec.hasWritten(head) && codec.parseRequestText(head, NO_LIMITS) <= 0)
+      return this.#refuse('local reset', 'request_head_refused');
     const isUpgrade = (codec.request.flags & HeadFlag.UPGRADE) !== 0;
     if (isUpgrade && !this.#session.takesConnectProtocol) {
       return this.#refuse('protocol error', 'extended_connect_not_supported');
     }
     const trailers = isEnd ? this.#receiver!.requestTrailers : null;
     const isAll = isEnd && start === end && trailers === null;
-    const isHttps = codec.request.header(FORWARDED_PROTO) === 'https';
-    const flags = (isUpgrade ? EncodeFlag.CONNECT_PROTOCOL : 0) | (isHttps ? EncodeFlag.HTTPS : 0);
-    const stream = this.#session.request(flags, isAll);
+    const stream = this.#session.request(isUpgrade ? EncodeFlag.CONNECT_PROTOCOL : 0, isAll);
     if (stream === null) return this.#refuse('local reset', 'request_head_refused');
     this.#stream = stream;
     stream.handler = this;
