@@ -24,6 +24,7 @@ import type { HttpFilterRegistry } from './http/filter.ts';
 import { HttpDate } from './http/http-date.ts';
 import { ProxyHeaders } from './http/proxy-headers.ts';
 import { Taps } from './http/taps.ts';
+import { HandshakePacing } from './listener/tls/handshake-pacing.ts';
 import type { NetworkFilterRegistry } from './network/network-filter.ts';
 import { PausedPeers } from './network/paused-peers.ts';
 import { SlabPool } from './network/slab-pool.ts';
@@ -119,6 +120,8 @@ export class WorkerContext {
   readonly localAddress: string;
   readonly wheel: TimerWheel;
   readonly pausedPeers: PausedPeers;
+  /** Of clients. */
+  readonly handshakes: HandshakePacing;
   readonly slabs: SlabPool;
   readonly writer: SocketWriter;
   readonly date: HttpDate;
@@ -187,6 +190,7 @@ export class WorkerContext {
       clock: options.clock,
       onFault: (error) => this.logFault('the end of a client', error),
     });
+    this.handshakes = new HandshakePacing(this.clock, this.faults);
     this.slabs = new SlabPool(SLAB_CAP_BYTES);
     this.writer = new SocketWriter();
     this.date = new HttpDate(options.clock);

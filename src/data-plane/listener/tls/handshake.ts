@@ -1,15 +1,16 @@
 // A connection from its accept until it is secured, or is not.
 //
 //   accept ─► AWAITING ──first record──► SHAKING ──done, and the peer's certificate is right──► SECURED, the terminal filter goes on
-//                │                          └──alert, wrong certificate──┐
-//                └──peer gone, time over, not TLS────────────────────────┴──► CLOSED, counted
+//                │  └──many at once──► QUEUED ──its turn──▲ └──alert, wrong certificate──┐
+//                │                       │                                               │
+//                └──peer gone, time over, not TLS────────┴───────────────────────────────┴──► CLOSED, counted
 //
 // While the first record is awaited, OpenSSL knows nothing of the connection: clients that say nothing, half a word or something
 // else than TLS cost no more than a socket. It also keeps connections small: Node reads ciphertext into a buffer of the size of the
 // first bytes, 64 KiB where it reads them itself.
 //
-// What is held is bounded: until the first record, by its length and one read; after that by OpenSSL's longest message, 100 KiB
-// with certificates.
+// What is held is bounded: until the first record, by its length and one read, after which one that is queued (handshake-pacing.ts)
+// is not read; after that by OpenSSL's longest message, 100 KiB with certificates.
 
 import type { Socket } from 'node:net';
 import type { TLSSocket, TLSSocketOptions } from 'node:tls';
@@ -22,6 +23,7 @@ import type { ConnectionTls } from '../../network/tls/connection-tls.ts';
 import { secureServerSocket } from '../../network/tls/tls-sockets.ts';
 import type { WorkerContext } from '../../worker-context.ts';
 import { FIRST_RECORD_FAULTS, firstRecordOf } from './first-record.ts';
+import type { PacedHandshake } from './handshake-pacing.ts';
 
 /** As loggers know this file. */
 const FILE = 'src/data-plane/listener/tls/handshake.ts';
@@ -50,11 +52,12 @@ export interface HandshakeOwner {
 
 // The states of the drawing above.
 const AWAITING = 0;
-const SHAKING = 1;
-const SECURED = 2;
-const CLOSED = 3;
+const QUEUED = 1;
+const SHAKING = 2;
+const SECURED = 3;
+const CLOSED = 4;
 
-export class Handshake implements SocketOwner, Arrival {
+export class Handshake implements SocketOwner, Arrival, PacedHandshake {
   readonly #owner: HandshakeOwner;
   readonly #connection: DownstreamConnection;
   readonly #raw: Socket;
@@ -63,6 +66,8 @@ export class Handshake implements SocketOwner, Arrival {
   #socket: TLSSocket | null = null;
   /** A part of the first record; null before there is one. */
   #held: HeldBytes | null = null;
+  /** The same, borrowed, while it is asked whether the handshake may begin. */
+  #first: Buffer | null = null;
   #state: number = AWAITING;
   #error: Error | null = null;
 
@@ -101,10 +106,12 @@ export class Handshake implements SocketOwner, Arrival {
 
   onBytes(chunk: Buffer, length: number): boolean {
     this.#held?.append(chunk, 0, length);
+    // One read may have been under way when the others were stopped.
+    if (this.#state === QUEUED) return false;
     const bytes = this.#held?.peek() ?? chunk.subarray(0, length);
     const record = firstRecordOf(bytes);
-    if (record === 'whole') this.#begin(bytes);
-    else if (record === 'incomplete') this.#hold(bytes);
+    if (record === 'whole') return this.#ask(bytes);
+    if (record === 'incomplete') this.#hold(bytes);
     else {
       const reason = FIRST_RECORD_FAULTS[record];
       this.#fail(Object.assign(new Error(reason), { code: record, reason }));
@@ -139,9 +146,22 @@ export class Handshake implements SocketOwner, Arrival {
     this.destroy();
   }
 
-  /** @param bytes what OpenSSL gets first; borrowed. */
-  #begin(bytes: Buffer): void {
+  /** @param bytes what OpenSSL gets first; borrowed. @returns whether more may be read. */
+  #ask(bytes: Buffer): boolean {
+    this.#state = QUEUED;
+    this.#first = bytes;
+    const hasBegun = this.#owner.context.handshakes.ask(this);
+    this.#first = null;
+    if (!hasBegun) this.#hold(bytes);
+    return hasBegun;
+  }
+
+  /** For the queue: its turn has come. */
+  begin(): void {
     const raw = this.#raw;
+    // Told of as closed in a moment.
+    if (raw.destroyed || this.#state !== QUEUED) return;
+    const bytes = this.#first ?? this.#held!.take();
     this.#state = SHAKING;
     releaseAccepted(raw);
     try {
@@ -218,6 +238,7 @@ export class Handshake implements SocketOwner, Arrival {
   };
 
   #end(state: number): void {
+    if (this.#state === QUEUED) this.#owner.context.handshakes.leave(this);
     this.#state = state;
     this.#timer.remove();
     this.#owner.onEnded(this);

@@ -7,6 +7,7 @@ import { connect as connectPlain, createServer, type Socket } from 'node:net';
 import { after, before, describe, type TestContext, test } from 'node:test';
 import { connect, createSecureContext, type TLSSocket, type TLSSocketOptions } from 'node:tls';
 import { Handshake, type HandshakeOwner } from '../../../../../src/data-plane/listener/tls/handshake.ts';
+import type { PacedHandshake } from '../../../../../src/data-plane/listener/tls/handshake-pacing.ts';
 import { DownstreamConnection } from '../../../../../src/data-plane/network/downstream-connection.ts';
 import { ACCEPTED_SOCKET_OPTIONS } from '../../../../../src/data-plane/network/socket-events.ts';
 import { ConnectionTls } from '../../../../../src/data-plane/network/tls/connection-tls.ts';
@@ -30,6 +31,24 @@ before(async () => {
 });
 
 after(() => folder[Symbol.dispose]());
+
+/** Lets nobody begin before a test does. */
+class Queue {
+  readonly waiting: PacedHandshake[] = [];
+
+  ask(handshake: PacedHandshake): boolean {
+    this.waiting.push(handshake);
+    return false;
+  }
+
+  leave(handshake: PacedHandshake): void {
+    this.waiting.splice(this.waiting.indexOf(handshake), 1);
+  }
+
+  begin(): void {
+    this.waiting.shift()!.begin();
+  }
+}
 
 /** Notes what it is told. */
 class Owner implements HandshakeOwner {
@@ -251,6 +270,68 @@ for (const readMode of ['lean', 'events'] as const) {
         all.handshake.destroy();
         await eventually(() => all.owner.events.includes('closed'), 'closed');
         assert.deepEqual(all.owner.events, ['ended', 'unsecured', 'closed']);
+      });
+    }
+
+    test('is secured when its turn comes, and is not read before', async (t) => {
+      const all = await accepted(t);
+      const { owner, client, connection, raw } = all;
+      const queue = new Queue();
+      Object.defineProperty(owner.context, 'handshakes', { value: queue });
+      const far = connect({ socket: client, rejectUnauthorized: false }).on('error', () => {});
+      t.after(() => far.destroy());
+      await eventually(() => queue.waiting.length === 1, 'its place in the queue');
+      const { bytesRead } = raw;
+      assert.equal(owner.made, 0);
+      // Behind the first record; the client's own would come with its second message.
+      client.write(Buffer.alloc(100_000));
+      await turns(20);
+      assert.ok(raw.bytesRead <= bytesRead + 65_536, `${raw.bytesRead} bytes read`);
+      // A read that was under way when it was stopped.
+      assert.equal(all.handshake.onBytes(Buffer.from('more'), 4), false);
+      assert.equal(queue.waiting.length, 1);
+      queue.begin();
+      assert.equal(owner.made, 1);
+      await eventually(() => owner.events.includes('closed'), 'the end');
+      assert.notEqual(connection.socket, raw);
+      assert.match(owner.events.join(), /^ended,failed: ERR_SSL_/);
+    });
+
+    test('goes on where it has stopped when its turn comes', async (t) => {
+      const all = await accepted(t);
+      const { owner, client, connection } = all;
+      const queue = new Queue();
+      Object.defineProperty(owner.context, 'handshakes', { value: queue });
+      const far = connect({ socket: client, rejectUnauthorized: false });
+      t.after(() => far.destroy());
+      await eventually(() => queue.waiting.length === 1, 'its place in the queue');
+      await turns(5);
+      queue.begin();
+      await once(far, 'secureConnect');
+      far.write('hello');
+      await eventually(() => owner.events.includes('secured'), 'secured');
+      const [bytes] = (await once(connection.socket, 'data')) as [Buffer];
+      assert.equal(bytes.toString(), 'hello');
+      assert.deepEqual(queue.waiting, []);
+    });
+
+    for (const [how, end, event] of [
+      ['its time is over', (handshake: Handshake) => handshake.onTooLate(), ['timeout']],
+      ['its listener goes', (handshake: Handshake) => handshake.destroy(), []],
+    ] as const) {
+      test(`leaves the queue when ${how}, and does not begin on the way out`, async (t) => {
+        const all = await accepted(t);
+        const { owner } = all;
+        const queue = new Queue();
+        Object.defineProperty(owner.context, 'handshakes', { value: queue });
+        await sent(all, HELLO);
+        assert.equal(queue.waiting.length, 1);
+        end(all.handshake);
+        queue.waiting[0]!.begin();
+        await eventually(() => owner.events.includes('closed'), 'closed');
+        assert.deepEqual(owner.events, [...event, 'ended', 'unsecured', 'closed']);
+        assert.equal(owner.made, 0);
+        assert.deepEqual(queue.waiting, []);
       });
     }
 

@@ -1,0 +1,190 @@
+// How much time handshakes get in a turn of the event loop, and that none is forgotten, begins twice or begins when it has left.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { FaultBoundary } from '../../../../../src/base/fault-boundary.ts';
+import {
+  type EventLoop,
+  HandshakePacing,
+  type PacedHandshake,
+} from '../../../../../src/data-plane/listener/tls/handshake-pacing.ts';
+import { ManualClock } from '../../../../support/manual-clock.ts';
+
+const LEAST_MS = 2;
+const MOST_MS = 20;
+
+/** A loop whose turns a test makes; between any two callbacks the ticks run. */
+class Turns implements EventLoop {
+  readonly #ticks: (() => void)[] = [];
+  #immediates: (() => void)[] = [];
+  readonly nextTick = (callback: () => void): void => void this.#ticks.push(callback);
+  readonly nextTurn = (callback: () => void): void => void this.#immediates.push(callback);
+
+  get isIdle(): boolean {
+    return this.#immediates.length === 0 && this.#ticks.length === 0;
+  }
+
+  /** One callback of the loop. */
+  run(callback: () => void): void {
+    try {
+      callback();
+    } finally {
+      for (let tick = this.#ticks.shift(); tick !== undefined; tick = this.#ticks.shift()) tick();
+    }
+  }
+
+  end(): void {
+    const due = this.#immediates;
+    this.#immediates = [];
+    for (const callback of due) this.run(callback);
+  }
+}
+
+class Fixture {
+  readonly clock = new ManualClock();
+  readonly loop = new Turns();
+  readonly faults: unknown[] = [];
+  readonly pacing = new HandshakePacing(
+    this.clock,
+    new FaultBoundary((_where, error) => void this.faults.push(error)),
+    this.loop,
+  );
+  readonly begun: number[] = [];
+  readonly asked: PacedHandshake[] = [];
+
+  /** @param costMs of the work that is done in the tick behind its begin. @param fault thrown by its begin. */
+  ask(costMs: number, fault?: Error): void {
+    const id = this.asked.length;
+    const handshake = {
+      begin: () => {
+        this.begun.push(id);
+        if (fault !== undefined) throw fault;
+        this.loop.nextTick(() => this.clock.stall(costMs));
+      },
+    };
+    this.asked.push(handshake);
+    this.loop.run(() => void this.pacing.ask(handshake));
+  }
+
+  askMany(count: number, costMs: number): void {
+    for (let index = 0; index < count; index++) this.ask(costMs);
+  }
+}
+
+describe('handshakes of clients', () => {
+  it('begin at once where there are few', () => {
+    const fixture = new Fixture();
+    fixture.askMany(3, 0.25);
+    assert.deepEqual(fixture.begun, [0, 1, 2]);
+    assert.equal(fixture.pacing.waiting, 0);
+  });
+
+  it('that come together begin in order, in each turn as many as fit into its time', () => {
+    const fixture = new Fixture();
+    fixture.askMany(20, 0.25);
+    assert.equal(fixture.begun.length, 8);
+    fixture.loop.end();
+    assert.equal(fixture.begun.length, 16);
+    fixture.loop.end();
+    assert.deepEqual(fixture.begun, [...fixture.asked.keys()]);
+  });
+
+  it('get as much time as all else has taken in the turn before, up to a limit', () => {
+    const fixture = new Fixture();
+    fixture.askMany(200, 1);
+    assert.equal(fixture.begun.length, LEAST_MS);
+    fixture.clock.stall(7);
+    fixture.loop.end();
+    assert.equal(fixture.begun.length, LEAST_MS + 7);
+    fixture.clock.stall(1000);
+    fixture.loop.end();
+    assert.equal(fixture.begun.length, LEAST_MS + 7 + MOST_MS);
+    fixture.loop.end();
+    assert.equal(fixture.begun.length, LEAST_MS + 7 + MOST_MS + LEAST_MS);
+  });
+
+  it('leave the loop alone when a turn has had none', () => {
+    const fixture = new Fixture();
+    fixture.ask(1);
+    fixture.loop.end();
+    assert.ok(!fixture.loop.isIdle);
+    fixture.loop.end();
+    assert.ok(fixture.loop.isIdle);
+    // What has passed meanwhile is nobody's time.
+    fixture.clock.stall(1000);
+    fixture.askMany(10, 1);
+    assert.equal(fixture.begun.length, 1 + LEAST_MS);
+  });
+
+  it('go on behind one that throws, wherever it begins', () => {
+    const fixture = new Fixture();
+    const fault = new Error('deliberate');
+    assert.throws(() => fixture.ask(1, fault), fault);
+    fixture.askMany(2, 1);
+    fixture.ask(0, fault);
+    fixture.ask(1);
+    fixture.loop.end();
+    assert.deepEqual(fixture.begun, [0, 1, 2, 3, 4]);
+    assert.deepEqual(fixture.faults, [fault]);
+  });
+
+  it('all begin once, in order and within their time, unless they leave before', () => {
+    type Step = { readonly askMs: number } | { readonly leave: number } | { readonly othersMs: number } | 'turn';
+    const step: fc.Arbitrary<Step> = fc.oneof(
+      { weight: 4, arbitrary: fc.nat({ max: 24 }).map((quarters) => ({ askMs: quarters / 4 })) },
+      fc.nat().map((leave) => ({ leave })),
+      fc.nat({ max: 30 }).map((othersMs) => ({ othersMs })),
+      fc.constant('turn' as const),
+    );
+    const property = fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
+      const fixture = new Fixture();
+      const costs: number[] = [];
+      const left = new Set<number>();
+      /** Of this turn. */
+      let counted = 0;
+      let othersMs = 0;
+      let allowedMs = LEAST_MS;
+      const check = (): void => {
+        const spent = fixture.begun.slice(counted).map((id) => costs[id]!);
+        const withoutLast = spent.slice(0, -1).reduce((sum, cost) => sum + cost, 0);
+        // The last one may begin with little time left.
+        if (spent.length > 1) assert.ok(withoutLast < allowedMs, `${withoutLast} of ${allowedMs} ms`);
+      };
+      const turn = (): void => {
+        counted = fixture.begun.length;
+        allowedMs = Math.min(Math.max(othersMs, LEAST_MS), MOST_MS);
+        othersMs = 0;
+        fixture.loop.end();
+        check();
+        if (fixture.loop.isIdle) allowedMs = LEAST_MS;
+      };
+      for (const each of steps) {
+        if (each === 'turn') turn();
+        else if ('askMs' in each) {
+          // Time counts from the first one on.
+          if (fixture.loop.isIdle) othersMs = 0;
+          costs.push(each.askMs);
+          fixture.ask(each.askMs);
+          check();
+        } else if ('othersMs' in each) {
+          fixture.clock.stall(each.othersMs);
+          othersMs += each.othersMs;
+        } else if (costs.length > 0) {
+          const id = each.leave % costs.length;
+          if (!fixture.begun.includes(id)) left.add(id);
+          fixture.pacing.leave(fixture.asked[id]!);
+        }
+      }
+      for (let turns = 0; fixture.pacing.waiting > 0; turns++) {
+        assert.ok(turns < costs.length, 'each turn begins one at least');
+        turn();
+      }
+      assert.deepEqual(
+        fixture.begun,
+        [...costs.keys()].filter((id) => !left.has(id)),
+      );
+    });
+    fc.assert(property, { numRuns: 1000 });
+  });
+});
