@@ -127,8 +127,16 @@ function readField(table: usize, mayUpdateSize: bool): i32 {
   return SIZE_UPDATE;
 }
 
+/** The peer has acknowledged a smaller table, and this block does not begin with saying so (RFC 9113 section 4.3.1). */
+@inline
+export function lacksSizeUpdate(table: usize): bool {
+  if (load<u32>(table, TABLE_MAX) <= load<u32>(table, TABLE_CAPACITY)) return false;
+  return state(STATE_AT) == state(STATE_END) || (load<u8>(state(STATE_AT)) & 0xe0) != 0x20;
+}
+
 /** Reads the whole block between STATE_AT and STATE_END: 0 or ERROR_COMPRESSION. */
 export function readBlock(table: usize): i32 {
+  if (lacksSizeUpdate(table)) return ERROR_COMPRESSION;
   let atStart = true;
   while (state(STATE_AT) < state(STATE_END)) {
     const read = readField(table, atStart);

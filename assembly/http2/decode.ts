@@ -69,7 +69,7 @@ import { readFraming } from '../http1/framing';
 import { readExpect } from '../http1/request';
 import { decideFraming } from '../http1/response';
 import { readHost, readTarget } from '../http1/target';
-import { readBlock, readPart } from './block';
+import { lacksSizeUpdate, readBlock, readPart } from './block';
 import { addCookieLine, ensureStarted, hasPseudo } from './fields';
 import { setState, state } from './state';
 
@@ -220,6 +220,7 @@ export function decodePart(table: usize, length: u32, flags: u32): i32 {
     setState(STATE_FAULT, <u32>ERROR_HEAD_TOO_LARGE);
   }
   setState(STATE_SKIP, 0);
+  if (lacksSizeUpdate(table)) return ERROR_COMPRESSION;
   readPart(table, (flags & PART_OPENS) != 0);
   // Says the method, if it has come.
   if (opensRequest) ensureStarted();

@@ -6,7 +6,7 @@ import { LAYOUT_VERSION } from '../layout/http1';
 
 export { decodePart, decodeRequest, decodeResponse, decodeTrailers } from './decode';
 export { encodeLines, encodeRequest, encodeResponse } from './encode';
-export { initTable, moveTable, setPeerLimit } from './table';
+export { initTable, limitTable, moveTable, setPeerLimit } from './table';
 
 /** Both modules share one memory and thus one layout. */
 export function layoutVersion(): u32 {

@@ -143,6 +143,14 @@ export function setPeerLimit(table: usize, octets: u32): void {
   store<u32>(table, next, TABLE_MAX);
 }
 
+/**
+ * The peer has acknowledged this side's SETTINGS_HEADER_TABLE_SIZE, for a decoder. A table that is larger by then waits for the
+ * size update with which the next block begins.
+ */
+export function limitTable(table: usize, octets: u32): void {
+  store<u32>(table, min(octets, load<u32>(table, TABLE_CAPACITY)), TABLE_CAPACITY);
+}
+
 /** Moves the bytes in use to the beginning of their region. */
 function compact(table: usize): void {
   const next = load<u32>(table, TABLE_NEXT_POSITION);

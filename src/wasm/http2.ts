@@ -58,6 +58,7 @@ interface Http2Exports extends WasmExports {
   initTable(table: number, capacity: number, max: number, encodes: number): void;
   moveTable(table: number, body: number, slots: number, textBytes: number): void;
   setPeerLimit(table: number, octets: number): void;
+  limitTable(table: number, octets: number): void;
   decodeRequest(table: number, length: number, maxBytes: number, maxFields: number, flags: number): number;
   decodeResponse(
     table: number,
@@ -135,7 +136,15 @@ export class Http2Heads {
     return this.#create(Math.max(limit, DEFAULT_TABLE_BYTES), false);
   }
 
-  /** The same for encoding; made with the first block that a connection sends. */
+  /**
+   * The peer has acknowledged the limit of a decoding table: it uses no more from now on, and where that is less than the default
+   * its next block says so first (RFC 9113 section 4.3.1).
+   */
+  enforceLimit(decoder: number, limit: number): void {
+    this.#exports.limitTable(decoder, limit);
+  }
+
+  /** A connection's encoding table; made with the first block that it sends. */
   createEncoder(): number {
     return this.#create(DEFAULT_TABLE_BYTES, true);
   }

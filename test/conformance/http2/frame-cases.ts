@@ -5,6 +5,7 @@ import { ErrorCode, FrameFlag, FrameType } from '../../../src/data-plane/http/co
 import type { Http2Options } from '../../../src/data-plane/http/codec/http2/options.ts';
 import { plainBlock } from '../../support/http2-heads.ts';
 import { data, frame, GET, headers, POST, SETTINGS, word } from '../../support/http2-session.ts';
+import { integer } from '../../support/reference/hpack.ts';
 
 const { END_STREAM, END_HEADERS, PADDED, PRIORITY, ACK } = FrameFlag;
 const open = headers(1, POST, 0);
@@ -16,6 +17,20 @@ const windowUpdate = (streamId: number, increment: number): Buffer =>
   frame(FrameType.WINDOW_UPDATE, 0, streamId, word(increment));
 const reset = (streamId: number, code = 8): Buffer => frame(FrameType.RST_STREAM, 0, streamId, word(code));
 const repeat = (count: number, part: Buffer): Buffer => Buffer.concat(Array<Buffer>(count).fill(part));
+
+const SMALL_TABLE: Partial<Http2Options> = { headerTableBytes: 1024 };
+/** Of this side's settings. */
+const ACKNOWLEDGED = frame(FrameType.SETTINGS, ACK, 0);
+const sizeUpdate = (octets: number): number[] => integer(0x20, 5, octets);
+const request = (streamId: number, updates: readonly number[] = [], flags: number = END_STREAM): Buffer =>
+  frame(FrameType.HEADERS, END_HEADERS | flags, streamId, [...updates, ...block]);
+/** More than can be decoded at once. */
+const LARGE_REQUEST = Buffer.concat([
+  frame(FrameType.HEADERS, END_STREAM, 1, block),
+  ...Array.from({ length: 5 }, (_, index) =>
+    frame(FrameType.CONTINUATION, index === 4 ? END_HEADERS : 0, 1, plainBlock([['x', 'y'.repeat(16_000)]])),
+  ),
+]);
 
 /** More than the limit of a hundred. */
 const MANY = [...GET, ...Array.from({ length: 101 }, (_, index) => [`x-${index}`, ''] as const)];
@@ -98,6 +113,73 @@ export const FRAME_CASES: readonly (readonly [string, readonly Buffer[], Outcome
     'a block that cannot be decoded',
     [frame(FrameType.HEADERS, END_HEADERS | END_STREAM, 1, [0x80])],
     { fault: 'http2_compression_invalid', code: 9 },
+  ],
+  // 4.3.1. Tables that are smaller than before
+  [
+    'a larger table before the limit is known to the peer',
+    [request(1, sizeUpdate(4096))],
+    { events: ['1 head GET / end'] },
+    SMALL_TABLE,
+  ],
+  [
+    'a table within the limit, said once',
+    [ACKNOWLEDGED, request(1, sizeUpdate(1024)), request(3)],
+    { events: ['1 head GET / end', '3 head GET / end'] },
+    SMALL_TABLE,
+  ],
+  [
+    'a table within the limit, said behind a smaller one',
+    [request(1), ACKNOWLEDGED, request(3, [...sizeUpdate(0), ...sizeUpdate(7)])],
+    { events: ['1 head GET / end', '3 head GET / end'] },
+    SMALL_TABLE,
+  ],
+  [
+    'a table beyond the acknowledged limit',
+    [ACKNOWLEDGED, request(1, sizeUpdate(1025))],
+    { fault: 'http2_compression_invalid', code: 9 },
+    SMALL_TABLE,
+  ],
+  [
+    'a table beyond the acknowledged limit, later',
+    [ACKNOWLEDGED, request(1, sizeUpdate(1024)), request(3, sizeUpdate(1025))],
+    { fault: 'http2_compression_invalid', code: 9 },
+    SMALL_TABLE,
+  ],
+  [
+    'a smaller table that is acknowledged and not said',
+    [ACKNOWLEDGED, request(1)],
+    { fault: 'http2_compression_invalid', code: 9 },
+    SMALL_TABLE,
+  ],
+  [
+    'a smaller table that is not said behind other blocks',
+    [request(1), ACKNOWLEDGED, request(3)],
+    { fault: 'http2_compression_invalid', code: 9 },
+    SMALL_TABLE,
+  ],
+  [
+    'a smaller table that is not said in an empty block of trailers',
+    [request(1, [], 0), ACKNOWLEDGED, frame(FrameType.HEADERS, END_HEADERS | END_STREAM, 1)],
+    { fault: 'http2_compression_invalid', code: 9 },
+    SMALL_TABLE,
+  ],
+  [
+    'a smaller table that a large block does not say',
+    [ACKNOWLEDGED, LARGE_REQUEST],
+    { fault: 'http2_compression_invalid', code: 9 },
+    SMALL_TABLE,
+  ],
+  [
+    'a smaller table that a block says behind a field',
+    [ACKNOWLEDGED, frame(FrameType.HEADERS, END_HEADERS | END_STREAM, 1, [...block, ...sizeUpdate(7)])],
+    { fault: 'http2_compression_invalid', code: 9 },
+    SMALL_TABLE,
+  ],
+  [
+    'a limit that is no smaller than the default',
+    [ACKNOWLEDGED, request(1), request(3, sizeUpdate(65_536))],
+    { events: ['1 head GET / end', '3 head GET / end'] },
+    { headerTableBytes: 65_536 },
   ],
   // 5. Streams
   [

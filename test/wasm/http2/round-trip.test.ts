@@ -73,6 +73,7 @@ describe('the HTTP/2 modules', () => {
           layoutVersion: '() -> i32',
           initTable: '(i32, i32, i32, i32) -> ',
           moveTable: '(i32, i32, i32, i32) -> ',
+          limitTable: '(i32, i32) -> ',
           setPeerLimit: '(i32, i32) -> ',
           decodeRequest: '(i32, i32, i32, i32, i32) -> i32',
           decodeResponse: '(i32, i32, i32, i32, i32, i32) -> i32',

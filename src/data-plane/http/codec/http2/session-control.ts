@@ -22,7 +22,7 @@ export class SessionControl {
     if (streamId !== 0) return this.#session.fail(Fault.streamId);
     if ((flags & FrameFlag.ACK) !== 0) {
       if (end > start) return this.#session.fail(Fault.frameSize);
-      this.#session.isAcknowledged = true;
+      this.#session.acknowledge();
       return true;
     }
     this.#session.hasSettings = true;

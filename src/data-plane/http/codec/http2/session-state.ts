@@ -67,8 +67,21 @@ export class SessionState {
 
   /** Whether there is a decoder, made with the first block; false when there is no memory for it. */
   hasDecoder(): boolean {
-    if (this.decoder === 0) this.decoder = this.tools.heads.createDecoder(this.options.headerTableBytes);
-    return this.decoder !== 0;
+    if (this.decoder !== 0) return true;
+    this.decoder = this.tools.heads.createDecoder(this.options.headerTableBytes);
+    if (this.decoder === 0) return false;
+    if (this.isAcknowledged) this.#limitDecoder();
+    return true;
+  }
+
+  /** The peer has read what this side takes. */
+  acknowledge(): void {
+    this.isAcknowledged = true;
+    if (this.decoder !== 0) this.#limitDecoder();
+  }
+
+  #limitDecoder(): void {
+    this.tools.heads.enforceLimit(this.decoder, this.options.headerTableBytes);
   }
 
   // ---- output -----------------------------------------------------------------------------------------
