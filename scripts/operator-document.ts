@@ -28,6 +28,7 @@ const ARGUMENTS: Readonly<Record<Argument, string>> = {
   header: '(NAME?FALLBACK)',
   time: '(FORMAT)',
   name: '(NAME)',
+  state: '(NAME:STYLE)',
   style: '(STYLE)',
   metadata: '(SOURCE:NAMESPACE:KEY:…)',
 };

@@ -37,7 +37,7 @@ export function assembleListener(
       case 'tcp-proxy':
         return new TcpProxy(context, clusters, chain, ingress, filter);
       case 'extension':
-        return new ExtensionTerminal(context, clusters, chain.terminal!);
+        return new ExtensionTerminal(context, clusters, chain.terminal!, ingress);
     }
   };
   const { udp } = listener.settings;

@@ -32,7 +32,7 @@ export type { Trailers } from './http/trailers.ts';
 export { CONNECTION_INPUTS } from './matching/connection-inputs.ts';
 export { compileMatchTree, type FindMatch, type InputReaders, type MatchTools } from './matching/match-tree.ts';
 export { REQUEST_INPUTS } from './matching/request-inputs.ts';
-export { TCP_PROXY_CLUSTER } from './network/filter-state.ts';
+export { TCP_PROXY_CLUSTER, UPSTREAM_PORT } from './network/filter-state.ts';
 export type {
   CompiledNetworkFilter,
   FilterHost,

@@ -45,7 +45,9 @@ import { NETWORK_EXT_AUTHZ } from './filters.network/ext_authz/config.ts';
 import { NETWORK_LOCAL_RATE_LIMIT } from './filters.network/local_ratelimit/config.ts';
 import { NETWORK_RBAC } from './filters.network/rbac/config.ts';
 import { REDIS_PROXY_MANIFEST } from './filters.network/redis_proxy/config.ts';
+import { NETWORK_SET_FILTER_STATE } from './filters.network/set_filter_state/config.ts';
 import { SNI_CLUSTER } from './filters.network/sni_cluster/config.ts';
+import { SNI_DYNAMIC_FORWARD_PROXY } from './filters.network/sni_dynamic_forward_proxy/config.ts';
 import { DOG_STATSD } from './stat_sinks/dog_statsd/config.ts';
 import { GRAPHITE_STATSD } from './stat_sinks/graphite_statsd/config.ts';
 import { HYSTRIX } from './stat_sinks/hystrix/config.ts';
@@ -95,7 +97,9 @@ const NETWORK_FILTERS: NetworkFilterManifests = {
   'proxy.extensions.filters.network.ext_authz.v3.ExtAuthz': NETWORK_EXT_AUTHZ,
   'proxy.extensions.filters.network.local_ratelimit.v3.LocalRateLimit': NETWORK_LOCAL_RATE_LIMIT,
   'proxy.extensions.filters.network.rbac.v3.RBAC': NETWORK_RBAC,
+  'proxy.extensions.filters.network.set_filter_state.v3.Config': NETWORK_SET_FILTER_STATE,
   'proxy.extensions.filters.network.sni_cluster.v3.SniCluster': SNI_CLUSTER,
+  'proxy.extensions.filters.network.sni_dynamic_forward_proxy.v3.FilterConfig': SNI_DYNAMIC_FORWARD_PROXY,
   'proxy.extensions.filters.network.redis_proxy.v3.RedisProxy': REDIS_PROXY_MANIFEST,
 };
 

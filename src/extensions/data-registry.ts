@@ -42,7 +42,9 @@ import { NETWORK_EXT_AUTHZ_FILTER } from './filters.network/ext_authz/filter.ts'
 import { NETWORK_LOCAL_RATE_LIMIT_FILTER } from './filters.network/local_ratelimit/filter.ts';
 import { NETWORK_RBAC_FILTER } from './filters.network/rbac/filter.ts';
 import { REDIS_PROXY_FILTER } from './filters.network/redis_proxy/filter.ts';
+import { NETWORK_SET_FILTER_STATE_FILTER } from './filters.network/set_filter_state/filter.ts';
 import { SNI_CLUSTER_FILTER } from './filters.network/sni_cluster/filter.ts';
+import { SNI_DYNAMIC_FORWARD_PROXY_FILTER } from './filters.network/sni_dynamic_forward_proxy/filter.ts';
 import { DATADOG_TRACER } from './tracers/datadog/tracer.ts';
 import { OPEN_TELEMETRY_TRACER } from './tracers/opentelemetry/tracer.ts';
 import { ZIPKIN_TRACER } from './tracers/zipkin/tracer.ts';
@@ -83,7 +85,9 @@ export const NETWORK_FILTERS: NetworkFilterRegistry = {
   'filters.network.ext_authz': NETWORK_EXT_AUTHZ_FILTER,
   'filters.network.local_ratelimit': NETWORK_LOCAL_RATE_LIMIT_FILTER,
   'filters.network.rbac': NETWORK_RBAC_FILTER,
+  'filters.network.set_filter_state': NETWORK_SET_FILTER_STATE_FILTER,
   'filters.network.sni_cluster': SNI_CLUSTER_FILTER,
+  'filters.network.sni_dynamic_forward_proxy': SNI_DYNAMIC_FORWARD_PROXY_FILTER,
   'filters.network.redis_proxy': REDIS_PROXY_FILTER,
 };
 

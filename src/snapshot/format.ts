@@ -41,6 +41,7 @@ export type FormatOperator =
   | 'EMIT_TIME'
   | 'EMIT_TIME_LOCAL'
   | 'FILTER_CHAIN_NAME'
+  | 'FILTER_STATE'
   | 'GRPC_STATUS'
   | 'GRPC_STATUS_NUMBER'
   | 'LOCAL_REPLY_BODY'

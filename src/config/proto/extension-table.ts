@@ -72,7 +72,13 @@ const NETWORK_FILTERS: Rows = [
   row(`${NETWORK}.rbac.v3.RBAC`, 'filters.network.rbac'),
   row(`${NETWORK}.local_ratelimit.v3.LocalRateLimit`, 'filters.network.local_ratelimit'),
   row(`${NETWORK}.direct_response.v3.Config`, 'filters.network.direct_response'),
+  row(`${NETWORK}.set_filter_state.v3.Config`, 'filters.network.set_filter_state'),
   row(`${NETWORK}.sni_cluster.v3.SniCluster`, 'filters.network.sni_cluster'),
+  row(
+    `${NETWORK}.sni_dynamic_forward_proxy.v3.FilterConfig`,
+    'filters.network.sni_dynamic_forward_proxy',
+    'sni_dynamic_forward_proxy',
+  ),
   row(`${NETWORK}.connection_limit.v3.ConnectionLimit`, 'filters.network.connection_limit'),
   row('undescribed', 'filters.network.ratelimit', 'ratelimit'),
   row('undescribed', 'filters.network.client_ssl_auth', 'client_ssl_auth'),

@@ -99,6 +99,15 @@ function grpcReader([style]: readonly string[]): ReadValue {
   };
 }
 
+function stateReader([name, style]: readonly string[]): ReadValue {
+  // The configuration is byte text here; filters say names as they are.
+  const key = Buffer.from(name!, 'latin1').toString();
+  return ({ downstream }) => {
+    const value = downstream.state(key);
+    return value === undefined ? undefined : utf8Bytes(style === 'PLAIN' ? value : JSON.stringify(value));
+  };
+}
+
 /** Metadata stays as it is while it is in use, so a value is looked for once. */
 function metadataReader(args: readonly string[]): ReadValue {
   const [source, namespace, ...keys] = args;
@@ -200,6 +209,7 @@ const READERS: Readonly<Record<FormatOperator, MakeReader>> = {
   EMIT_TIME: (args) => timeReader(args, false, (facts) => facts.emitTimeMs),
   EMIT_TIME_LOCAL: (args) => timeReader(args, true, (facts) => facts.emitTimeMs),
   FILTER_CHAIN_NAME: plain((facts) => text(facts.ingress.chainName)),
+  FILTER_STATE: stateReader,
   GRPC_STATUS: grpcReader,
   GRPC_STATUS_NUMBER: () => grpcReader(['NUMBER']),
   LOCAL_REPLY_BODY: plain(({ localReplyBody: body }) => (body === undefined ? undefined : utf8Bytes(body))),

@@ -169,7 +169,7 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
     return new ActiveFilterChain(context, this, {
       id: chain.id,
       ingress,
-      filters: NetworkFilterChain.compile(context, this.#clusters, chain.networkFilters),
+      filters: NetworkFilterChain.compile(context, this.#clusters, chain.networkFilters, ingress),
       filter: this.#createFilter(chain, ingress, drain),
       drain,
       security: tls === undefined ? null : { snapshot: tls, timeoutMs },

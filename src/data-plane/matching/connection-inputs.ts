@@ -34,7 +34,10 @@ function readerOf(input: MatchInput): ReadInput<DownstreamFacts> {
     case 'constant':
       return constant(input.value);
     case 'filter-state':
-      return (connection) => connection.state(input.key);
+      return (connection) => {
+        const text = connection.state(input.key);
+        return text === undefined ? undefined : utf8Bytes(text);
+      };
     case 'dynamic-metadata':
       return ({ metadata }) => metadataText(metadata, input);
     case 'request-header':

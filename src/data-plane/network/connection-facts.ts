@@ -1,7 +1,8 @@
 // A client's connection as formats ask about it. Made at the first question, while the socket still knows its ends.
 
 import type { Metadata } from '../../snapshot/index.ts';
-import type { DownstreamFacts, Endpoint } from '../format/facts.ts';
+import type { DownstreamFacts, Endpoint, FormatFacts, IngressFacts } from '../format/facts.ts';
+import { StreamFacts } from '../format/stream-facts.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import type { DownstreamConnection, TransportProtocol } from './downstream-connection.ts';
 import { plainAddress } from './peer-address.ts';
@@ -11,6 +12,18 @@ import type { TlsFacts } from './tls/connection-tls.ts';
 export function connectionFacts(context: WorkerContext, connection: DownstreamConnection): DownstreamFacts {
   connection.facts ??= new ConnectionFacts(context, connection);
   return connection.facts;
+}
+
+/** A connection as formats of network filters ask about it, before anything has become of it. */
+export function filterFacts(
+  context: WorkerContext,
+  connection: DownstreamConnection,
+  ingress: IngressFacts,
+): FormatFacts {
+  const ends = connectionFacts(context, connection);
+  const facts = new StreamFacts(context.clock, connection.startMs, ends, 'NotSet', ingress);
+  facts.noteFiltered(connection);
+  return facts;
 }
 
 class ConnectionFacts implements DownstreamFacts {

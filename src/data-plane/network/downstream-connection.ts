@@ -7,7 +7,6 @@ import type { JsonObject } from '../../base/json.ts';
 import type { Metadata } from '../../snapshot/index.ts';
 import type { DownstreamFacts, Endpoint } from '../format/facts.ts';
 import { flagBit, NO_FLAGS, type ResponseFlagName } from '../response-flags.ts';
-import type { FilterState } from './filter-state.ts';
 import { plainAddress } from './peer-address.ts';
 import type { TlsFacts } from './tls/connection-tls.ts';
 
@@ -53,7 +52,9 @@ export class DownstreamConnection {
   /** Bits of RESPONSE_FLAGS that go with that. */
   terminationFlags = NO_FLAGS;
   /** Null before a filter has set any. */
-  #filterState: FilterState | null = null;
+  #filterState: Map<string, string> | null = null;
+  /** Of those, what stays as it is. */
+  #fixedState: Set<string> | null = null;
   /** It carries several requests at a time. */
   isHttp2 = false;
   /** Another listener has accepted it, and given it to the one that owns the address that it was meant for. */
@@ -141,9 +142,13 @@ export class DownstreamConnection {
     this.metadata = { ...this.metadata, [namespace]: { ...this.metadata?.[namespace], ...values } };
   }
 
-  setState(key: string, value: string): void {
+  setState(key: string, value: string, isReadOnly = false): void {
+    if (this.#fixedState?.has(key)) return;
     this.#filterState ??= new Map();
     this.#filterState.set(key, value);
+    if (!isReadOnly) return;
+    this.#fixedState ??= new Set();
+    this.#fixedState.add(key);
   }
 
   /** What a filter has set, by the names of filter-state.ts. */

@@ -4,13 +4,13 @@
 import type { Socket } from 'node:net';
 import type { JsonObject } from '../../base/json.ts';
 import type { Metadata, NetworkFilterSnapshot } from '../../snapshot/index.ts';
-import type { DownstreamFacts } from '../format/facts.ts';
+import type { DownstreamFacts, FormatFacts, IngressFacts } from '../format/facts.ts';
 import type { CallReceiver, CallRequest } from '../http/filter-call.ts';
 import { type UpstreamCall, UpstreamCalls } from '../router/upstream-call.ts';
 import { RawUpstreams } from '../tcp-proxy/filter-upstreams.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
 import type { WorkerContext } from '../worker-context.ts';
-import { connectionFacts } from './connection-facts.ts';
+import { connectionFacts, filterFacts } from './connection-facts.ts';
 import { Delivery, type DeliveryOwner } from './delivery.ts';
 import type { DownstreamConnection } from './downstream-connection.ts';
 import type { NetworkFilter, TerminalCallbacks, TerminalFilterContext, Termination } from './network-filter.ts';
@@ -48,13 +48,15 @@ class TerminalChainContext extends ChainFilterContext implements TerminalFilterC
 
 export class ExtensionTerminal implements TerminalFilter {
   readonly calls: UpstreamCalls;
+  readonly ingress: IngressFacts;
   readonly create: (callbacks: TerminalCallbacks) => NetworkFilter;
   readonly #context: WorkerContext;
   readonly #filterContext: TerminalChainContext;
   readonly #connections = new Set<TerminalConnection>();
   #isFinishing = false;
 
-  constructor(context: WorkerContext, clusters: ClusterMap, snapshot: NetworkFilterSnapshot) {
+  constructor(context: WorkerContext, clusters: ClusterMap, snapshot: NetworkFilterSnapshot, ingress: IngressFacts) {
+    this.ingress = ingress;
     const { name, settings } = snapshot.settings;
     const kind = context.networkFilters[name];
     // Main has let no other name through.
@@ -157,6 +159,10 @@ class TerminalConnection implements SocketOwner, TerminalCallbacks, PausedPeerOw
     return this.downstream.metadata;
   }
 
+  formatFacts(): FormatFacts {
+    return filterFacts(this.#context, this.downstream, this.#terminal.ingress);
+  }
+
   continueReading(): void {
     if (this.#isAsking) this.#hasGoneOn = true;
     else if (!this.#isOver && this.#isReadStopped) {
@@ -177,8 +183,8 @@ class TerminalConnection implements SocketOwner, TerminalCallbacks, PausedPeerOw
     this.downstream.addMetadata(namespace, values);
   }
 
-  setState(key: string, value: string): void {
-    this.downstream.setState(key, value);
+  setState(key: string, value: string, isReadOnly?: boolean): void {
+    this.downstream.setState(key, value, isReadOnly);
   }
 
   state(key: string): string | undefined {

@@ -1,8 +1,20 @@
-// What the filters of a connection say to those behind them, by names that configurations use as well.
+// What the filters of a connection say to those behind them, by names that configurations use as well
+// (CONNECTION_STATE_KEYS of config).
 
 /** The cluster that the TCP proxy connects to, in place of the one that it names itself. */
 export const TCP_PROXY_CLUSTER = 'envoy.tcp_proxy.cluster';
-/** The server name that connections to an upstream announce. */
+/** How long the TCP proxy waits in silence, in milliseconds, in place of what it says itself; 0 for any time. */
+export const TCP_PROXY_IDLE_TIMEOUT_MS = 'envoy.tcp_proxy.per_connection_idle_timeout_ms';
+/** The server name that the connection to an upstream announces. */
 export const UPSTREAM_SERVER_NAME = 'envoy.network.upstream_server_name';
+/** The host that a cluster of forward proxies connects to, in place of the server name of the client's TLS. */
+export const UPSTREAM_HOST = 'envoy.upstream.dynamic_host';
+/** Its port, in place of the cluster's own. */
+export const UPSTREAM_PORT = 'envoy.upstream.dynamic_port';
 
-export type FilterState = Map<string, string>;
+/** The number that a text is, 0 to `max`; undefined for anything else. */
+export function stateNumber(text: string | undefined, max: number): number | undefined {
+  if (text === undefined || !/^\d{1,15}$/.test(text)) return undefined;
+  const value = Number(text);
+  return value <= max ? value : undefined;
+}

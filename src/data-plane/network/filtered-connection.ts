@@ -9,11 +9,11 @@
 import type { Socket } from 'node:net';
 import type { JsonObject } from '../../base/json.ts';
 import type { Metadata } from '../../snapshot/index.ts';
-import type { DownstreamFacts } from '../format/facts.ts';
+import type { DownstreamFacts, FormatFacts } from '../format/facts.ts';
 import type { CallReceiver, CallRequest } from '../http/filter-call.ts';
 import type { UpstreamCall } from '../router/upstream-call.ts';
 import type { WorkerContext } from '../worker-context.ts';
-import { connectionFacts } from './connection-facts.ts';
+import { connectionFacts, filterFacts } from './connection-facts.ts';
 import type { DownstreamConnection, DownstreamWatcher } from './downstream-connection.ts';
 import { HeldBytes } from './held-bytes.ts';
 import type { NetworkFilter, NetworkFilterCallbacks, Termination } from './network-filter.ts';
@@ -98,6 +98,10 @@ export class FilteredConnection implements SocketStep, PausedPeerOwner, Downstre
 
   get connection(): DownstreamConnection {
     return this.#connection;
+  }
+
+  formatFacts(): FormatFacts {
+    return filterFacts(this.#context, this.#connection, this.#chain.ingress);
   }
 
   get isOver(): boolean {
@@ -356,6 +360,10 @@ class Callbacks implements NetworkFilterCallbacks {
     return this.#filtered.connection.metadata;
   }
 
+  formatFacts(): FormatFacts {
+    return this.#filtered.formatFacts();
+  }
+
   continueReading(): void {
     this.#filtered.goOn(this.#index);
   }
@@ -368,8 +376,8 @@ class Callbacks implements NetworkFilterCallbacks {
     this.#filtered.connection.addMetadata(namespace, values);
   }
 
-  setState(key: string, value: string): void {
-    this.#filtered.connection.setState(key, value);
+  setState(key: string, value: string, isReadOnly?: boolean): void {
+    this.#filtered.connection.setState(key, value, isReadOnly);
   }
 
   state(key: string): string | undefined {

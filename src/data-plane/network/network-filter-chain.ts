@@ -1,6 +1,7 @@
 // The network filters before the terminal one of a chain, in one worker: who is let in, and what each connection passes.
 
 import type { NetworkFilterSnapshot } from '../../snapshot/index.ts';
+import type { IngressFacts } from '../format/facts.ts';
 import { UpstreamCalls } from '../router/upstream-call.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
 import type { WorkerContext } from '../worker-context.ts';
@@ -13,6 +14,7 @@ export type CreateNetworkFilter = (callbacks: NetworkFilterCallbacks) => Network
 
 export class NetworkFilterChain {
   readonly calls: UpstreamCalls;
+  readonly ingress: IngressFacts;
   readonly create: readonly CreateNetworkFilter[];
   /** Bytes of its connections pass the filters. */
   readonly readsData: boolean;
@@ -27,12 +29,19 @@ export class NetworkFilterChain {
     context: WorkerContext,
     clusters: ClusterMap,
     snapshots: readonly NetworkFilterSnapshot[],
+    ingress: IngressFacts,
   ): NetworkFilterChain | null {
-    return snapshots.length === 0 ? null : new NetworkFilterChain(context, clusters, snapshots);
+    return snapshots.length === 0 ? null : new NetworkFilterChain(context, clusters, snapshots, ingress);
   }
 
-  private constructor(context: WorkerContext, clusters: ClusterMap, snapshots: readonly NetworkFilterSnapshot[]) {
+  private constructor(
+    context: WorkerContext,
+    clusters: ClusterMap,
+    snapshots: readonly NetworkFilterSnapshot[],
+    ingress: IngressFacts,
+  ) {
     this.#context = context;
+    this.ingress = ingress;
     this.calls = new UpstreamCalls(context, clusters);
     const contexts: ChainFilterContext[] = [];
     const filters: CompiledNetworkFilter[] = [];

@@ -10,7 +10,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { RuntimeSetting, RuntimeValues } from '../../base/runtime.ts';
 import type { Fraction, Metadata, ServerCredentials } from '../../snapshot/index.ts';
-import type { DownstreamFacts } from '../format/facts.ts';
+import type { DownstreamFacts, FormatFacts } from '../format/facts.ts';
 import type { FilterCounter, FilterGauge, FilterTimes, SharedCount } from '../http/filter.ts';
 import type { CallReceiver, CallRequest } from '../http/filter-call.ts';
 import type { ResponseFlagName } from '../response-flags.ts';
@@ -43,14 +43,19 @@ export interface NetworkFilterCallbacks {
   readonly connection: DownstreamFacts;
   /** Goes on after a stop; from an event of the filter's own, or from within its methods. */
   continueReading(): void;
+  /** What formats may ask of the connection now. Made anew each time. */
+  formatFacts(): FormatFacts;
   /** Ends the connection now. @param why for logs. */
   close(why?: Termination): void;
   /** What filters and logs may read of it from now on, key by key beside what there is under this name. */
   addMetadata(namespace: string, values: JsonObject): void;
   /** What filters have said of it so far. */
   readonly metadata: Metadata | null;
-  /** Says something to the filters behind, by the names of filter state that they read (filter-state.ts). */
-  setState(key: string, value: string): void;
+  /**
+   * Says something to the filters behind, by the names of filter state that they read (filter-state.ts).
+   * @param isReadOnly what anybody says later under this name does not count.
+   */
+  setState(key: string, value: string, isReadOnly?: boolean): void;
   state(key: string): string | undefined;
   /**
    * Asks a cluster something for this connection, and goes on without waiting. The receiver is told once, unless the connection is

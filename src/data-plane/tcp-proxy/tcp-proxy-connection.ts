@@ -102,6 +102,8 @@ export class TcpProxyConnection
   #isEnding = false;
   /** Of the connect timeout or the wait between attempts while CONNECTING, else of the idle timeout. */
   #deadlineMs = NEVER;
+  /** 0 for any time. */
+  readonly #idleTimeoutMs: number;
   /** When the connection is too old. */
   #endMs = NEVER;
 
@@ -110,6 +112,7 @@ export class TcpProxyConnection
     this.#filter = filter;
     this.downstream = downstream;
     this.#socket = downstream.socket;
+    this.#idleTimeoutMs = filter.idleTimeoutMs(downstream);
     this.#timer = new TimerEntry(this);
     this.#held = new BufferedBytes(context, filter.statBase + downstream_cx_rx_bytes_buffered);
     this.#unsent = new BufferedBytes(context, filter.statBase + downstream_cx_tx_bytes_buffered);
@@ -514,7 +517,7 @@ export class TcpProxyConnection
   }
 
   #touch(): void {
-    const timeoutMs = this.#isEnding ? QUIET_MS : this.#filter.settings.idleTimeoutMs;
+    const timeoutMs = this.#isEnding ? QUIET_MS : this.#idleTimeoutMs;
     this.#deadlineMs = timeoutMs > 0 ? this.#context.clock.monotonicMs() + timeoutMs : NEVER;
   }
 

@@ -6,7 +6,7 @@ import { TCP_PROXY_STATS } from '../../stats/index.ts';
 import { AccessLog } from '../access-log/access-log.ts';
 import type { IngressFacts } from '../format/facts.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
-import { TCP_PROXY_CLUSTER } from '../network/filter-state.ts';
+import { stateNumber, TCP_PROXY_CLUSTER, TCP_PROXY_IDLE_TIMEOUT_MS } from '../network/filter-state.ts';
 import type { TerminalFilter } from '../network/terminal-filter.ts';
 import type { Cluster } from '../upstream/cluster.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
@@ -17,6 +17,9 @@ import { TcpProxyConnection } from './tcp-proxy-connection.ts';
 import { TunnelRequest } from './tunnel-request.ts';
 
 const { downstream_cx_no_route, downstream_cx_total } = TCP_PROXY_STATS.index;
+
+/** What a timer takes. */
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 /** Where a connection may go. */
 export interface TcpTarget {
@@ -112,6 +115,11 @@ export class TcpProxy implements TerminalFilter {
 
   close(): void {
     this.accessLog?.close();
+  }
+
+  /** How long a connection may be silent; 0 for any time. */
+  idleTimeoutMs(downstream: DownstreamConnection): number {
+    return stateNumber(downstream.state(TCP_PROXY_IDLE_TIMEOUT_MS), MAX_TIMEOUT_MS) ?? this.settings.idleTimeoutMs;
   }
 
   /** How long a new connection may last; Infinity for any time. */

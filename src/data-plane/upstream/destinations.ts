@@ -54,6 +54,8 @@ export interface MeantDestination {
   readonly requestedServerName: string;
   /** What network filters have said of the connection. */
   readonly metadata?: Metadata | undefined;
+  /** The same in filter state. */
+  state?(key: string): string | undefined;
 }
 
 /** The cluster, as its destinations see it. */

@@ -6,6 +6,7 @@ import { isHostName } from '../../base/host-name.ts';
 import { plainIp } from '../../base/ip-number.ts';
 import type { ForwardProxySettings, LookupLimit } from '../../snapshot/index.ts';
 import { DNS_CACHE_STATS } from '../../stats/index.ts';
+import { stateNumber, UPSTREAM_HOST, UPSTREAM_PORT } from '../network/filter-state.ts';
 import type { RouteRequest } from '../route/route-request.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { Destinations, type DestinationsOwner, type MeantDestination, type NamedHost } from './destinations.ts';
@@ -34,9 +35,12 @@ export class ForwardDestinations<Host extends NamedHost> extends Destinations<Ho
 
   /** Null for what is no host: nobody is asked for that. */
   override contextOf(request: RouteRequest | null, meant: MeantDestination | null): PickContext | null {
-    const authority = request === null ? (meant?.requestedServerName ?? '') : request.authority;
+    const ofFilters = request === null ? meant?.state?.(UPSTREAM_HOST) : undefined;
+    const authority = ofFilters ?? (request === null ? (meant?.requestedServerName ?? '') : request.authority);
     const [, bracketed, plain = '', digits] = AUTHORITY.exec(authority) ?? [];
-    const port = digits === undefined ? this.#defaultPort : Number(digits);
+    const ownPort =
+      (request === null ? stateNumber(meant?.state?.(UPSTREAM_PORT), MAX_PORT) : undefined) ?? this.#defaultPort;
+    const port = digits === undefined ? ownPort : Number(digits);
     if (port === 0 || port > MAX_PORT) return null;
     if (bracketed !== undefined) return isIP(bracketed) === 6 ? this.contextAt(plainIp(bracketed), port) : null;
     const name = plain.toLowerCase();

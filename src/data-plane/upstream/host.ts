@@ -12,6 +12,7 @@ import { type Address, formatAddress, type IpAddress } from '../../base/address.
 import type { ConfiguredHealth, HostSnapshot, Metadata, ServerCredentials } from '../../snapshot/index.ts';
 import { type ClusterPriority, HealthFlag, HealthMask } from '../../wasm/shared-records.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
+import { UPSTREAM_SERVER_NAME } from '../network/filter-state.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import type { CircuitBreaker } from './circuit-breaker.ts';
 import type { Cluster } from './cluster.ts';
@@ -191,7 +192,9 @@ export class Host implements PoolHost {
 
   /** How connections begin that carry something for a client, or for nobody. */
   openingFor(downstream: DownstreamConnection | null): Opening {
-    return new HostOpening(this, this.cluster.preambleFor(downstream), this.#ownNames);
+    const sentName = downstream?.state(UPSTREAM_SERVER_NAME);
+    const names = sentName === undefined ? this.#ownNames : { ...this.#ownNames, sentName };
+    return new HostOpening(this, this.cluster.preambleFor(downstream), names);
   }
 
   /**

@@ -64,7 +64,9 @@ export type AnyConfig =
   | Typed<'extensions.filters.network.rbac.v3.RBAC', NetworkRbacRBAC>
   | Typed<'extensions.filters.network.local_ratelimit.v3.LocalRateLimit', NetworkLocalRatelimitLocalRateLimit>
   | Typed<'extensions.filters.network.direct_response.v3.Config', DirectResponseConfig>
+  | Typed<'extensions.filters.network.set_filter_state.v3.Config', SetFilterStateConfig>
   | Typed<'extensions.filters.network.sni_cluster.v3.SniCluster', SniCluster>
+  | Typed<'extensions.filters.network.sni_dynamic_forward_proxy.v3.FilterConfig', SniDynamicForwardProxyFilterConfig>
   | Typed<'extensions.filters.network.connection_limit.v3.ConnectionLimit', ConnectionLimit>
   | Typed<'extensions.filters.network.ext_authz.v3.ExtAuthz', NetworkExtAuthzExtAuthz>
   | Typed<'extensions.filters.network.redis_proxy.v3.RedisProxy', RedisProxy>
@@ -193,7 +195,9 @@ export type FiltersNetworkConfig =
   | Typed<'extensions.filters.network.rbac.v3.RBAC', NetworkRbacRBAC>
   | Typed<'extensions.filters.network.local_ratelimit.v3.LocalRateLimit', NetworkLocalRatelimitLocalRateLimit>
   | Typed<'extensions.filters.network.direct_response.v3.Config', DirectResponseConfig>
+  | Typed<'extensions.filters.network.set_filter_state.v3.Config', SetFilterStateConfig>
   | Typed<'extensions.filters.network.sni_cluster.v3.SniCluster', SniCluster>
+  | Typed<'extensions.filters.network.sni_dynamic_forward_proxy.v3.FilterConfig', SniDynamicForwardProxyFilterConfig>
   | Typed<'extensions.filters.network.connection_limit.v3.ConnectionLimit', ConnectionLimit>
   | Typed<'extensions.filters.network.ext_authz.v3.ExtAuthz', NetworkExtAuthzExtAuthz>
   | Typed<'extensions.filters.network.redis_proxy.v3.RedisProxy', RedisProxy>
@@ -2233,6 +2237,22 @@ export interface FilterStateMatcher {
 export interface FilterStateRule {
   readonly name?: string | undefined;
   readonly requires?: { readonly [key: string]: JwtRequirement } | undefined;
+}
+
+/** proxy.extensions.filters.common.set_filter_state.v3.FilterStateValue */
+export interface FilterStateValue {
+  readonly object_key?: string | undefined;
+  readonly objectKey?: string | undefined;
+  readonly format_string?: SubstitutionFormatString | undefined;
+  readonly formatString?: SubstitutionFormatString | undefined;
+  readonly read_only?: boolean | undefined;
+  readonly readOnly?: boolean | undefined;
+  readonly shared_with_upstream?: 'NONE' | 'ONCE' | 'TRANSITIVE' | undefined;
+  readonly sharedWithUpstream?: 'NONE' | 'ONCE' | 'TRANSITIVE' | undefined;
+  readonly skip_if_empty?: boolean | undefined;
+  readonly skipIfEmpty?: boolean | undefined;
+  readonly factory_key?: string | undefined;
+  readonly factoryKey?: string | undefined;
 }
 
 /** proxy.extensions.resource_monitors.fixed_heap.v3.FixedHeapConfig */
@@ -5746,6 +5766,12 @@ export interface SemanticVersion {
   readonly patch?: number | undefined;
 }
 
+/** proxy.extensions.filters.network.set_filter_state.v3.Config */
+export interface SetFilterStateConfig {
+  readonly on_new_connection?: readonly FilterStateValue[] | undefined;
+  readonly onNewConnection?: readonly FilterStateValue[] | undefined;
+}
+
 /** proxy.extensions.filters.http.set_metadata.v3.Config */
 export interface SetMetadataConfig {
   /** @deprecated */
@@ -5808,6 +5834,16 @@ export interface SlowStartConfig {
 
 /** proxy.extensions.filters.network.sni_cluster.v3.SniCluster */
 export interface SniCluster {}
+
+/** proxy.extensions.filters.network.sni_dynamic_forward_proxy.v3.FilterConfig */
+export interface SniDynamicForwardProxyFilterConfig {
+  readonly dns_cache_config?: DnsCacheConfig | undefined;
+  readonly dnsCacheConfig?: DnsCacheConfig | undefined;
+  readonly port_value?: number | undefined;
+  readonly portValue?: number | undefined;
+  readonly save_upstream_address?: boolean | undefined;
+  readonly saveUpstreamAddress?: boolean | undefined;
+}
 
 /** proxy.config.core.v3.SocketAddress */
 export interface SocketAddress {

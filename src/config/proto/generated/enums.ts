@@ -671,6 +671,13 @@ export const FaultDelay_FaultDelayType = {
   FIXED: 0,
 } as const;
 
+/** proxy.extensions.filters.common.set_filter_state.v3.FilterStateValue.SharedWithUpstream */
+export const FilterStateValue_SharedWithUpstream = {
+  NONE: 0,
+  ONCE: 1,
+  TRANSITIVE: 2,
+} as const;
+
 /** proxy.extensions.filters.http.bandwidth_limit.v3.BandwidthLimit.EnableMode */
 export const BandwidthLimit_EnableMode = {
   DISABLED: 0,

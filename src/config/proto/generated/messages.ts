@@ -4173,6 +4173,18 @@ export interface FaultRateLimit_FixedLimit {
 /** proxy.extensions.filters.common.fault.v3.FaultRateLimit.HeaderLimit */
 export interface FaultRateLimit_HeaderLimit {}
 
+/** proxy.extensions.filters.common.set_filter_state.v3.FilterStateValue */
+export interface FilterStateValue {
+  object_key: string;
+  format_string: SubstitutionFormatString | null;
+  read_only: boolean;
+  shared_with_upstream: number;
+  skip_if_empty: boolean;
+  factory_key: string;
+  readonly key?: 'object_key';
+  readonly value?: 'format_string';
+}
+
 /** proxy.extensions.filters.http.adaptive_concurrency.v3.GradientControllerConfig */
 export interface GradientControllerConfig {
   sample_aggregate_percentile: Percent | null;
@@ -5245,8 +5257,21 @@ export interface RedisProtocolOptions {
   aws_iam: Struct | null;
 }
 
+/** proxy.extensions.filters.network.set_filter_state.v3.Config */
+export interface SetFilterStateConfig {
+  on_new_connection: FilterStateValue[];
+}
+
 /** proxy.extensions.filters.network.sni_cluster.v3.SniCluster */
 export interface SniCluster {}
+
+/** proxy.extensions.filters.network.sni_dynamic_forward_proxy.v3.FilterConfig */
+export interface SniDynamicForwardProxyFilterConfig {
+  dns_cache_config: DnsCacheConfig | null;
+  port_value: number;
+  save_upstream_address: boolean;
+  readonly port_specifier?: 'port_value';
+}
 
 /** proxy.extensions.filters.network.tcp_proxy.v3.TcpProxy */
 export interface TcpProxy {
@@ -6762,6 +6787,7 @@ export interface MessageTypes {
   'proxy.extensions.filters.common.fault.v3.FaultRateLimit': FaultRateLimit;
   'proxy.extensions.filters.common.fault.v3.FaultRateLimit.FixedLimit': FaultRateLimit_FixedLimit;
   'proxy.extensions.filters.common.fault.v3.FaultRateLimit.HeaderLimit': FaultRateLimit_HeaderLimit;
+  'proxy.extensions.filters.common.set_filter_state.v3.FilterStateValue': FilterStateValue;
   'proxy.extensions.filters.http.adaptive_concurrency.v3.GradientControllerConfig': GradientControllerConfig;
   'proxy.extensions.filters.http.adaptive_concurrency.v3.GradientControllerConfig.ConcurrencyLimitCalculationParams': GradientControllerConfig_ConcurrencyLimitCalculationParams;
   'proxy.extensions.filters.http.adaptive_concurrency.v3.GradientControllerConfig.MinimumRTTCalculationParams': GradientControllerConfig_MinimumRTTCalculationParams;
@@ -6884,7 +6910,9 @@ export interface MessageTypes {
   'proxy.extensions.filters.network.redis_proxy.v3.RedisProxy.RedisFault': RedisProxy_RedisFault;
   'proxy.extensions.filters.network.redis_proxy.v3.RedisExternalAuthProvider': RedisExternalAuthProvider;
   'proxy.extensions.filters.network.redis_proxy.v3.RedisProtocolOptions': RedisProtocolOptions;
+  'proxy.extensions.filters.network.set_filter_state.v3.Config': SetFilterStateConfig;
   'proxy.extensions.filters.network.sni_cluster.v3.SniCluster': SniCluster;
+  'proxy.extensions.filters.network.sni_dynamic_forward_proxy.v3.FilterConfig': SniDynamicForwardProxyFilterConfig;
   'proxy.extensions.filters.network.tcp_proxy.v3.TcpProxy': TcpProxy;
   'proxy.extensions.filters.network.tcp_proxy.v3.TcpProxy.WeightedCluster': TcpProxy_WeightedCluster;
   'proxy.extensions.filters.network.tcp_proxy.v3.TcpProxy.WeightedCluster.ClusterWeight': TcpProxy_WeightedCluster_ClusterWeight;

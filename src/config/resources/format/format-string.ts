@@ -100,6 +100,8 @@ function command(
       return { operator, args: [argument], maxLength };
     case 'style':
       return styleCommand(operator, argument || 'CAMEL_STRING', maxLength);
+    case 'state':
+      return stateCommand(operator, argument ?? '', maxLength);
     case 'metadata':
       return metadataCommand(operator, undefined, argument ?? '', maxLength);
     case 'header':
@@ -114,6 +116,18 @@ function styleCommand(
 ): FormatCommand | { readonly error: string } {
   if (STYLES.includes(style)) return { operator, args: [style], maxLength };
   return { error: `${operator} knows the styles ${STYLES.join(', ')}, not ${quote(style)}` };
+}
+
+/** `NAME`, `NAME:TYPED` or `NAME:PLAIN`; names may hold colons. */
+function stateCommand(
+  operator: FormatOperator,
+  argument: string,
+  maxLength: number,
+): FormatCommand | { readonly error: string } {
+  const [, name = '', style = 'TYPED'] = /^(.*?)(?::(TYPED|PLAIN))?$/s.exec(argument) ?? [];
+  if (name === '') return { error: `${operator} needs a name in parentheses` };
+  if (/:FIELD(:|$)/.test(name)) return { error: `${operator}(${argument}): texts have no fields; use PLAIN` };
+  return { operator, args: [name, style], maxLength };
 }
 
 /** `NAME` or `NAME?FALLBACK`; a name is a header's or a pseudo-header's, in any case. */

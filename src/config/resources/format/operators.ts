@@ -3,8 +3,8 @@
 
 import type { FormatOperator, MetadataSource } from '../../../snapshot/index.ts';
 
-/** What stands between the parentheses: nothing, a header with a fallback, a time's format, a name, a style of names, or whose metadata. */
-export type Argument = 'none' | 'header' | 'time' | 'name' | 'style' | 'metadata';
+/** What stands between the parentheses: nothing, a header with a fallback, a time's format, a name, a style of names, whose metadata, or a name of filter state and a style. */
+export type Argument = 'none' | 'state' | 'header' | 'time' | 'name' | 'style' | 'metadata';
 
 export interface OperatorRow {
   readonly argument: Argument;
@@ -57,6 +57,10 @@ export const OPERATORS: Readonly<Record<FormatOperator, OperatorRow>> = {
   EMIT_TIME: { argument: 'time', says: 'when the entry is written' },
   EMIT_TIME_LOCAL: { argument: 'time', says: "the same in the machine's time zone" },
   FILTER_CHAIN_NAME: { argument: 'none', says: 'name of the filter chain' },
+  FILTER_STATE: {
+    argument: 'state',
+    says: 'what network filters have said of the connection under this name: `FILTER_STATE(name)` as JSON, `FILTER_STATE(name:PLAIN)` as text',
+  },
   GRPC_STATUS: {
     argument: 'style',
     says: 'how a call of gRPC has ended, `CAMEL_STRING` unless `SNAKE_STRING` or `NUMBER` is asked for',
@@ -138,9 +142,8 @@ export const METADATA_OPERATORS: ReadonlyMap<string, MetadataSource> = new Map([
   ['UPSTREAM_METADATA', 'UPSTREAM_HOST'],
 ]);
 
-/** Operators of filter state and fingerprints, of which this build has none: always missing. */
+/** Operators of filter state that requests and upstreams have, and of fingerprints, of which this build has none: always missing. */
 export const ABSENT_OPERATORS: ReadonlySet<string> = new Set([
-  'FILTER_STATE',
   'PER_REQUEST_STATE',
   'TLS_JA3_FINGERPRINT',
   'UPSTREAM_FILTER_STATE',

@@ -117,9 +117,15 @@ describe('text formats', () => {
 
   test('every operator can be filled in for any stream', () => {
     for (const [operator, { argument }] of Object.entries(OPERATORS)) {
-      const text = { header: '(x)', name: '(x)', metadata: '(CLUSTER:com.test)', time: '', style: '', none: '' }[
-        argument
-      ];
+      const text = {
+        header: '(x)',
+        name: '(x)',
+        state: '(x)',
+        metadata: '(CLUSTER:com.test)',
+        time: '',
+        style: '',
+        none: '',
+      }[argument];
       const format = `%${operator}${text}%`;
       assert.notEqual(render(format), '', format);
       assert.notEqual(render(format, newFacts()), '', format);

@@ -41,6 +41,8 @@ const isoOf = (date: Date): string => date.toISOString();
 const pemOf = (certificate: X509Certificate): string => encodeURIComponent(certificate.toString());
 const digitsOf = (hex: string): string => hex.replaceAll(':', '').toLowerCase();
 
+const latin1 = (text: string): string => Buffer.from(text).toString('latin1');
+
 const CASES: Readonly<Record<string, readonly Case[]>> = {
   ACCESS_LOG_TYPE: [['%ACCESS_LOG_TYPE%', 'DownstreamEnd']],
   BYTES_RECEIVED: [['%BYTES_RECEIVED%', '12']],
@@ -95,6 +97,12 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
     ['%GRPC_STATUS%', 'PermissionDenied'],
     ['%GRPC_STATUS(SNAKE_STRING)%', 'PERMISSION_DENIED'],
     ['%GRPC_STATUS(NUMBER)%', '7'],
+  ],
+  FILTER_STATE: [
+    ['%FILTER_STATE(said:PLAIN)%', latin1('of "it" é')],
+    ['%FILTER_STATE(said)%', latin1('"of \\"it\\" é"')],
+    ['%FILTER_STATE(said:TYPED):3%', '"of'],
+    ['%FILTER_STATE(nothing)%', '-'],
   ],
   GRPC_STATUS_NUMBER: [['%GRPC_STATUS_NUMBER%', '7']],
   LOCAL_REPLY_BODY: [['%LOCAL_REPLY_BODY%', 'no healthy upstream']],
@@ -218,7 +226,7 @@ function everythingOf({ client, shown, host }: Known): StreamFacts {
       own: certificateFacts(shown),
     }),
     metadata: undefined,
-    state: () => undefined,
+    state: (key: string) => (key === 'said' ? 'of "it" é' : undefined),
     transportFailure: 'no shared cipher',
   };
   const ingress = { chainName: 'chain', chainMetadata: of('LISTENER_FILTER_CHAIN'), listenerMetadata: of('LISTENER') };

@@ -95,6 +95,8 @@ test('what is wrong is named', () => {
     ['%GRPC_STATUS(snake)%', /^GRPC_STATUS knows the styles CAMEL_STRING, SNAKE_STRING, NUMBER, not "snake"$/],
     ['%ENVIRONMENT%', /^ENVIRONMENT needs the name of a variable/],
     ['%QUERY_PARAM()%', /^QUERY_PARAM needs a name/],
+    ['%FILTER_STATE()%', /^FILTER_STATE needs a name/],
+    ['%FILTER_STATE(a:FIELD:b)%', /^FILTER_STATE\(a:FIELD:b\): texts have no fields; use PLAIN$/],
     ['%METADATA%', /^METADATA needs one of CLUSTER, .*VIRTUAL_HOST first, not ""$/],
     ['%METADATA(CLUSTRE:a)%', /^METADATA needs one of CLUSTER, .* first, not "CLUSTRE"$/],
     ['%METADATA(CLUSTER)%', /^METADATA needs the namespace of the metadata$/],
