@@ -1,10 +1,11 @@
 // Certificates and keys that cannot be used: the program does not start, and says which file it is and why, and nothing of the secrets.
 
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { truncateSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { CertificateFolder } from '../support/certificates.ts';
+import { Fifo } from '../support/fifo.ts';
 import { bootstrapOf, pair, tlsListener } from '../support/tls-config.ts';
 import { runWeir } from '../support/weir-process.ts';
 
@@ -21,6 +22,10 @@ test('a start with bad certificates ends with all of them named, and without a w
   const junk = path.join(folder.path, 'junk.pem');
   writeFileSync(junk, `Kennwort: ${PASSPHRASE}`);
   const password = { inline_string: PASSWORD };
+  const fifo = await Fifo.make(path.join(folder.path, 'pipe.key'));
+  const large = path.join(folder.path, 'large.pem');
+  writeFileSync(large, '');
+  truncateSync(large, 1024 ** 3);
   const bad: readonly (readonly [certificate: object, error: string])[] = [
     [
       { ...pair(good), private_key: { filename: other.keyPath } },
@@ -28,7 +33,15 @@ test('a start with bad certificates ends with all of them named, and without a w
     ],
     [{ pkcs12: { filename: bundle }, password }, `"${bundle}" cannot be opened with the password given`],
     [{ ...pair(good), certificate_chain: { filename: junk } }, `"${junk}" holds no certificate in PEM`],
-    [{ ...pair(good), private_key: { filename: folder.path } }, `"${folder.path}" cannot be read: EISDIR`],
+    [{ ...pair(good), private_key: { filename: folder.path } }, `"${folder.path}" is a directory, not a file`],
+    [{ ...pair(good), private_key: { filename: fifo.path } }, `"${fifo.path}" is not a regular file`],
+    [{ ...pair(good), certificate_chain: { filename: '/dev/zero' } }, `"/dev/zero" is not a regular file`],
+    [
+      { ...pair(good), certificate_chain: { filename: large } },
+      `"${large}" has 1073741824 bytes, more than the limit 16777216`,
+    ],
+    [{ pkcs12: { filename: fifo.path }, password }, `"${fifo.path}" is not a regular file`],
+    [{ ...pair(good), ocsp_staple: { filename: fifo.path } }, `ocsp_staple: "${fifo.path}" is not a regular file`],
     [{ ...pair(locked), password }, `"${locked.keyPath}" cannot be decrypted with the password given`],
   ];
   const listeners = [

@@ -3,12 +3,13 @@
 
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { copyFileSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import { copyFileSync, readFileSync, renameSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type { ConnectionOptions } from 'node:tls';
 import { CertificateFolder, type TestCertificate } from '../support/certificates.ts';
 import { untilEqual } from '../support/eventually.ts';
+import { Fifo } from '../support/fifo.ts';
 import { getOverTls, isResumed, newSession, shownSubject } from '../support/tls-client.ts';
 import { bootstrapOf, pair, tlsListener } from '../support/tls-config.ts';
 import { copyPair, type PairOfFiles, pairIn, replaceFile, secretFrom, secretResponse } from '../support/tls-files.ts';
@@ -47,7 +48,7 @@ before(async () => {
   ca = await folder.make('ca', { isAuthority: true });
   otherCa = await folder.make('other-ca', { isAuthority: true });
   for (const name of ['one', 'two', 'three']) await make(name);
-  for (const name of ['written', 'neighbour', 'broken', 'named']) copyPair(inFolder(name), certificate('one'));
+  for (const name of ['written', 'neighbour', 'broken', 'stuck', 'named']) copyPair(inFolder(name), certificate('one'));
   // As Kubernetes has it: files are links through a link to a folder.
   copyPair(inFolder('mounted/..1'), certificate('one'));
   symlinkSync('..1', place('mounted', '..data'));
@@ -66,6 +67,7 @@ before(async () => {
     tlsListener('written', { common: of('written') }),
     tlsListener('neighbour', { common: of('neighbour') }),
     tlsListener('broken', { common: of('broken') }),
+    tlsListener('stuck', { common: of('stuck') }),
     tlsListener('mounted', { common: of('mounted') }),
     tlsListener('current', { common: of('current') }),
     tlsListener('mutual', {
@@ -162,6 +164,28 @@ describe('certificates in files that change', () => {
     const { serial_number: serial } = certificates[2].cert_chain[0];
     const written = await folder.openssl(['x509', '-in', certificate('three').certificatePath, '-serial', '-noout']);
     assert.equal(`serial=${serial.toUpperCase()}`, written.trim());
+  });
+});
+
+describe('what is moved over a certificate and is no file of that kind', () => {
+  it('holds nobody up, and is said with its name', async () => {
+    const { certificatePath, keyPath } = inFolder('stuck');
+    const failures = 'listener.stuck.server_ssl_socket_factory.ssl_context_update_failed';
+    // Nobody will ever write to it.
+    const fifo = await Fifo.make(`${keyPath}.new`);
+    renameSync(fifo.path, keyPath);
+    await weir.untilStat(failures, 1);
+    assert.ok(weir.output.stderr.includes(`"${keyPath}" is not a regular file`));
+    replaceFile(`${certificatePath}.large`, '');
+    truncateSync(`${certificatePath}.large`, 1024 ** 3);
+    renameSync(`${certificatePath}.large`, certificatePath);
+    await weir.untilStat(failures, 2);
+    assert.ok(weir.output.stderr.includes(`"${certificatePath}" has 1073741824 bytes, more than the limit 16777216`));
+    assert.equal(await shownSubject(ports.get('stuck')!, client), 'CN=one');
+    copyPair(inFolder('stuck-2'), certificate('three'));
+    renameSync(inFolder('stuck-2').certificatePath, certificatePath);
+    renameSync(inFolder('stuck-2').keyPath, keyPath);
+    await untilShown('stuck', 'three');
   });
 });
 

@@ -1,13 +1,15 @@
 // DataSource message → its bytes. Files and variables of the environment are read once, while the configuration is loaded.
 
-import { readFileSync } from 'node:fs';
 import { errorMessage } from '../../base/errors.ts';
+import { readWholeFile } from '../../base/file-bytes.ts';
 import { quote } from '../source/node.ts';
 import type { Conversion } from './conversion.ts';
 import type { FaultSink } from './fault-sink.ts';
 import type { DataSource } from './messages.ts';
 
 const NOTHING = new Uint8Array();
+/** As much as a whole configuration may have. */
+const MAX_BYTES = 32 * 1024 * 1024;
 
 /** @returns no bytes when there is no source or it cannot be read; the latter is a fault. */
 export function readDataSource(
@@ -34,10 +36,8 @@ export function readDataSource(
 }
 
 function readFile(path: string, at: string, faults: FaultSink): Uint8Array {
-  try {
-    return readFileSync(path);
-  } catch (error) {
-    faults.error(at, `cannot be read: ${errorMessage(error)}`);
-    return NOTHING;
-  }
+  const { bytes, problem, error } = readWholeFile(path, MAX_BYTES);
+  if (bytes !== undefined) return bytes;
+  faults.error(at, problem === undefined ? `cannot be read: ${errorMessage(error)}` : `${quote(path)} ${problem}`);
+  return NOTHING;
 }

@@ -1,10 +1,10 @@
 // Opens one configuration source: a file whose extension names its form, or the text of --config-yaml. Every
-// way in which a source can be unreadable ends here in one fault; nothing else in config/ touches files.
+// way in which a source can be unreadable ends here in one fault.
 // Main thread, synchronous: there is nothing to serve before the configuration is read.
 
-import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { errorMessage } from '../../base/errors.ts';
+import { readWholeFile } from '../../base/file-bytes.ts';
 import type { ConfigFault } from '../fault.ts';
 import { type DocumentLayer, positionIn } from './config-document.ts';
 import { parseJson } from './json-tree.ts';
@@ -117,38 +117,9 @@ function isJson(text: string): boolean {
 type ReadBytes = { readonly bytes: Uint8Array } | { readonly problem: string };
 
 function readBytes(file: string): ReadBytes {
-  try {
-    // Looked at before it is opened: opening a pipe that nobody writes to would wait for ever.
-    const problem = sizeProblem(statSync(file));
-    if (problem !== undefined) return { problem };
-    const descriptor = openSync(file, 'r');
-    try {
-      return readAll(descriptor);
-    } finally {
-      closeSync(descriptor);
-    }
-  } catch (error) {
-    return { problem: systemProblem(error) };
-  }
-}
-
-function sizeProblem(stats: { isDirectory(): boolean; isFile(): boolean; size: number }): string | undefined {
-  if (stats.isDirectory()) return 'is a directory, not a file';
-  if (!stats.isFile()) return 'is not a regular file';
-  return stats.size > MAX_SOURCE_BYTES ? tooLarge(stats.size) : undefined;
-}
-
-/** Reads what the file held when it was opened, even if somebody appends to it meanwhile. */
-function readAll(descriptor: number): ReadBytes {
-  const { size } = fstatSync(descriptor);
-  const bytes = Buffer.allocUnsafe(Math.min(size, MAX_SOURCE_BYTES));
-  let length = 0;
-  while (length < bytes.length) {
-    const count = readSync(descriptor, bytes, length, bytes.length - length, null);
-    if (count === 0) break;
-    length += count;
-  }
-  return { bytes: bytes.subarray(0, length) };
+  const { bytes, problem, error } = readWholeFile(file, MAX_SOURCE_BYTES);
+  if (bytes !== undefined) return { bytes };
+  return { problem: problem ?? systemProblem(error) };
 }
 
 function tooLarge(size: number): string {

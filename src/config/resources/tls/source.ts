@@ -1,7 +1,7 @@
 // DataSource messages of TLS contexts as sources, and their bytes. Nothing of those appears in a fault.
 
-import { readFileSync } from 'node:fs';
 import { errorMessage } from '../../../base/errors.ts';
+import { readWholeFile } from '../../../base/file-bytes.ts';
 import type { TlsSource } from '../../../snapshot/index.ts';
 import { quote } from '../../source/node.ts';
 import type { Conversion } from '../conversion.ts';
@@ -40,13 +40,9 @@ export function convertSource(
 export function readSource(source: TlsSource | null, at: string, faults: FaultSink): Buffer | null {
   if (source === null) return null;
   if (source.kind === 'inline') return Buffer.from(source.bytes);
-  try {
-    const bytes = readFileSync(source.path);
-    if (bytes.length <= MAX_BYTES) return bytes;
-    faults.error(at, `${quote(source.path)} has ${bytes.length} bytes, more than the limit ${MAX_BYTES}`);
-  } catch (error) {
-    faults.error(at, `${quote(source.path)} cannot be read: ${errorMessage(error)}`);
-  }
+  const { bytes, problem, error } = readWholeFile(source.path, MAX_BYTES);
+  if (bytes !== undefined) return bytes;
+  faults.error(at, `${quote(source.path)} ${problem ?? `cannot be read: ${errorMessage(error)}`}`);
   return null;
 }
 

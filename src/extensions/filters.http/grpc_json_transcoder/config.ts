@@ -1,7 +1,7 @@
 // GrpcJsonTranscoder message → settings of the filter, by the definitions of the services that it names.
 
-import { readFileSync } from 'node:fs';
 import { errorMessage } from '../../../base/errors.ts';
+import { readWholeFile } from '../../../base/file-bytes.ts';
 import {
   type Conversion,
   type HttpFilterManifest,
@@ -25,6 +25,8 @@ const TRANSCODER = 'proxy.extensions.filters.http.grpc_json_transcoder.v3.GrpcJs
 const KEPT_ESCAPES = ['reserved', 'slash', 'none'] as const;
 const VERBS = ['get', 'put', 'post', 'delete', 'patch'] as const;
 const WHOLE_BODY = '*';
+/** Many times the definitions of a large company. */
+const MAX_DESCRIPTOR_BYTES = 64 * 1024 * 1024;
 
 type Message = MessageTypes[typeof TRANSCODER];
 
@@ -117,12 +119,10 @@ function bytesOf(message: Message, at: string, { faults }: Conversion): Uint8Arr
   }
   if (file === '' && bytes.length === 0) faults.error(at, 'needs proto_descriptor or proto_descriptor_bin');
   if (file === '') return bytes.length === 0 ? undefined : Uint8Array.from(bytes);
-  try {
-    return Uint8Array.from(readFileSync(file));
-  } catch (error) {
-    faults.error(`${at}.proto_descriptor`, `"${file}" cannot be read: ${errorMessage(error)}`);
-    return undefined;
-  }
+  const { bytes: read, problem, error } = readWholeFile(file, MAX_DESCRIPTOR_BYTES);
+  if (read !== undefined) return Uint8Array.from(read);
+  faults.error(`${at}.proto_descriptor`, `"${file}" ${problem ?? `cannot be read: ${errorMessage(error)}`}`);
+  return undefined;
 }
 
 function read(bytes: Uint8Array, at: string, { faults }: Conversion): DescriptorSet | undefined {

@@ -129,7 +129,7 @@ describe('certificates of a TLS context', () => {
       {
         name: 'key that cannot be read',
         certificate: { ...pair(ec), private_key: file(folder.path) },
-        error: `.private_key: "${folder.path}" cannot be read: EISDIR: illegal operation on a directory, read`,
+        error: `.private_key: "${folder.path}" is a directory, not a file`,
       },
       {
         name: 'no password',
