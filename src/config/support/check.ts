@@ -196,9 +196,10 @@ function limitedProbe(field: Field, verdict: LimitedVerdict): Probe {
   };
 }
 
-/** A warning says what happens instead. */
+/** A warning says what happens instead, an error why, or what to write. */
 function consequence({ severity, note }: UnsupportedVerdict | LimitedVerdict): string {
-  return severity === 'warning' ? `; ${note || 'it has no effect'}` : '';
+  if (severity === 'warning') return `; ${note || 'it has no effect'}`;
+  return note && `: ${note}`;
 }
 
 /** @param place where it stands. */

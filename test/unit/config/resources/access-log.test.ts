@@ -266,7 +266,7 @@ describe('the filter of an access log', () => {
   it('is refused when this build lacks it, because more would be logged than was asked for', () => {
     const byCel = fileLog({}, { filter: { extension_filter: { name: 'cel' } } });
     assert.deepEqual(faultsOf(byCel), [
-      `${LOG}.filter.extension_filter: extension_filter is not supported by this build`,
+      `${LOG}.filter.extension_filter: extension_filter is not supported by this build: filters by CEL are left out: combine the others by and_filter and or_filter`,
     ]);
   });
 });

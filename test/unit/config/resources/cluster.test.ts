@@ -416,7 +416,7 @@ const TYPE_ERRORS: readonly ErrorCase[] = [
     name: 'eds_cluster_config on a STATIC cluster',
     cluster: clusterNamed('web', { eds_cluster_config: {} }),
     errors: [
-      `${AT}.eds_cluster_config: eds_cluster_config ${UNSUPPORTED}`,
+      `${AT}.eds_cluster_config: eds_cluster_config ${UNSUPPORTED}: this build discovers no endpoints but by DNS`,
       `${AT}.eds_cluster_config: needs type EDS, not STATIC`,
     ],
   },
@@ -567,7 +567,7 @@ const MEMBER_ERRORS: readonly ErrorCase[] = [
     }),
     errors: [
       `${AT}.circuit_breakers.per_host_thresholds[1].priority: a second entry for priority HIGH`,
-      `${AT}.circuit_breakers.per_host_thresholds[1].max_requests: max_requests is not supported by this build`,
+      `${AT}.circuit_breakers.per_host_thresholds[1].max_requests: max_requests is not supported by this build: hosts have no limit of their own for it`,
     ],
   },
   {

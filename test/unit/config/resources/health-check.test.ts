@@ -292,7 +292,7 @@ describe('the health checks of a cluster', () => {
     {
       name: 'HTTP/3',
       check: http({ codec_client_type: 'HTTP3' }),
-      error: `${HTTP_AT}.codec_client_type: codec_client_type HTTP3 is not supported by this build`,
+      error: `${HTTP_AT}.codec_client_type: codec_client_type HTTP3 is not supported by this build: there is no QUIC`,
     },
     {
       name: 'gRPC over HTTP/1',

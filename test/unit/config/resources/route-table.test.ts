@@ -147,7 +147,7 @@ describe('a route table', () => {
       { match: { prefix: '/', filter_state: [{ key: 'k', string_match: { exact: 'x' } }] }, route: { cluster: 'web' } },
     ];
     assert.deepEqual(errorsOf(hostWith(routes)), [
-      'virtual_hosts[0].routes[0].match.filter_state: filter_state is not supported by this build',
+      'virtual_hosts[0].routes[0].match.filter_state: filter_state is not supported by this build: no filter of this build sets any',
     ]);
   });
 

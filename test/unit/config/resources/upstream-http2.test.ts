@@ -117,7 +117,7 @@ describe('requests to a cluster', () => {
   it('are refused what this build cannot do, by name', () => {
     const at = OPTIONS_AT;
     assert.deepEqual(errorsOf(typed({ explicit_http_config: { http3_protocol_options: {} } })), [
-      `${at}.explicit_http_config.http3_protocol_options: http3_protocol_options is not supported by this build`,
+      `${at}.explicit_http_config.http3_protocol_options: http3_protocol_options is not supported by this build: this build speaks no HTTP/3`,
     ]);
     const both = { http2_protocol_options: {}, ...typed({ explicit_http_config: { http2_protocol_options: {} } }) };
     assert.match(errorsOf(both)[0]!, /http2_protocol_options: has no place beside HttpProtocolOptions/);
