@@ -112,6 +112,7 @@ export type {
   HttpLogEntries,
   ListenerSettings,
   ListenerSnapshot,
+  ProxyStatusSettings,
   ServerHeaderTransformation,
   TcpClusterShare,
   TcpLogEntries,

@@ -68,6 +68,10 @@ export interface HttpConnectionManagerSettings {
   readonly clientCertificate?: ClientCertificateSettings;
   /** Absent where replies of the proxy's own go out as they are. */
   readonly localReplies?: LocalReplySettings;
+  /** What Proxy-Status tells of faults; absent where it is not written. */
+  readonly proxyStatus?: ProxyStatusSettings;
+  /** Replies for want of means say so in a header; absent where they do not. */
+  readonly tellsOfOverload?: boolean;
   /** What clients are spoken to in; 'auto' finds it out by ALPN, or by the first bytes. */
   readonly codec: 'auto' | 'http1' | 'http2';
   /** Absent where clients of HTTP/1 are spoken to as usual. */
@@ -91,6 +95,16 @@ export interface HttpConnectionManagerSettings {
   /** Absent where no request is traced. */
   readonly tracing?: TracingSettings;
   readonly normalization: NormalizationSettings;
+}
+
+export interface ProxyStatusSettings {
+  /** Of this proxy. */
+  readonly name: string;
+  readonly hasDetails: boolean;
+  /** Among the details. */
+  readonly hasFlags: boolean;
+  /** Replies of the proxy's own get the status that goes with the fault. */
+  readonly recommendsStatus: boolean;
 }
 
 /** Which access log entries a request gets before the one at its end. */

@@ -12,10 +12,15 @@ import { WireClient, WireUpstream } from '../support/wire.ts';
 const ANY_PORT = socketAddress('127.0.0.1', 0);
 const GET = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n';
 
-function bootstrap(overload: JsonObject, monitors: readonly Json[], listeners?: readonly Json[]): string {
+function bootstrap(
+  overload: JsonObject,
+  monitors: readonly Json[],
+  listeners?: readonly Json[],
+  manager: JsonObject = {},
+): string {
   const routes = [{ match: { prefix: '/' }, direct_response: { status: 200, body: { inline_string: 'ok' } } }];
   const route_config = { virtual_hosts: [{ name: 'all', domains: ['*'], routes }] };
-  const main = listenerWith([httpFilter({ route_config })], { address: ANY_PORT });
+  const main = listenerWith([httpFilter({ route_config, ...manager })], { address: ANY_PORT });
   return JSON.stringify({
     admin: { address: ANY_PORT },
     overload_manager: { refresh_interval: '0.01s', resource_monitors: monitors, ...overload },
@@ -35,7 +40,9 @@ async function status(port: number): Promise<number> {
 
 test('requests are refused while the pressure is too great, by all workers, and no longer', async () => {
   const pressure = pressureFile();
-  const configYaml = bootstrap(actionAtHalf('stop_accepting_requests'), [injected(pressure.path)]);
+  const configYaml = bootstrap(actionAtHalf('stop_accepting_requests'), [injected(pressure.path)], undefined, {
+    append_local_overload: true,
+  });
   await using weir = await startWeir({ configYaml, args: ['--concurrency', '2'] });
   const port = await mainPort(weir);
   assert.equal(await status(port), 200);
@@ -45,6 +52,7 @@ test('requests are refused while the pressure is too great, by all workers, and 
   await untilEqual(503, () => status(port), 'the answer');
   const refused = await fetch(`http://127.0.0.1:${port}/`);
   assert.equal(await refused.text(), 'proxy overloaded');
+  assert.equal(refused.headers.get('x-proxy-local-overloaded'), 'true');
   assert.ok((await weir.stat('http.ingress.downstream_rq_overload_close'))! > 0);
   // The admin interface is not concerned.
   assert.equal((await fetch(`${weir.adminUrl}/ready`)).status, 200);

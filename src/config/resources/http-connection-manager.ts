@@ -102,6 +102,8 @@ export function convertHttpConnectionManager(
     maxStreamDurationMs: durationMsOr(common?.max_stream_duration ?? null, 0),
     streamFlushTimeoutMs: durationMsOr(message.stream_flush_timeout, streamIdleTimeoutMs),
     delayedCloseTimeoutMs: durationMsOr(message.delayed_close_timeout, DEFAULT_DELAYED_CLOSE_TIMEOUT_MS),
+    ...convertProxyStatus(message, at, conversion),
+    ...(message.append_local_overload ? { tellsOfOverload: true } : {}),
     proxiesInterim: message.proxy_100_continue,
     forwarding: convertForwarding(message, at, conversion),
     normalization: convertNormalization(message, at, conversion.faults),
@@ -147,6 +149,31 @@ function convertClientCertificate(
   const said = message.set_current_client_cert_details;
   const { cert = false, dns = false, uri = false } = said ?? {};
   return { clientCertificate: { mode, subject: valueOr(said?.subject, false), cert, dns, uri } };
+}
+
+/** What names this proxy is a part of the header, so there must be something. */
+function convertProxyStatus(
+  message: HttpConnectionManager,
+  at: string,
+  { faults, localNode = '' }: Conversion,
+): Pick<HttpConnectionManagerSettings, 'proxyStatus'> {
+  const config = message.proxy_status_config;
+  if (config === null) return {};
+  let name = message.server_name || DEFAULT_SERVER_NAME;
+  if (config.proxy_name === 'literal_proxy_name' && config.literal_proxy_name !== '') name = config.literal_proxy_name;
+  if (config.proxy_name === 'use_node_id' && config.use_node_id) {
+    name = localNode;
+    if (name === '')
+      faults.error(`${at}.proxy_status_config.use_node_id`, 'there is no node.id, and no --service-node, to name');
+  }
+  return {
+    proxyStatus: {
+      name,
+      hasDetails: !config.remove_details,
+      hasFlags: !config.remove_response_flags,
+      recommendsStatus: config.set_recommended_response_code,
+    },
+  };
 }
 
 function convertConnectionLife(message: HttpConnectionManager): Pick<HttpConnectionManagerSettings, 'connectionLife'> {

@@ -25,6 +25,8 @@ export interface LocalReply {
   readonly isReset?: boolean;
   /** Tells well-behaved callers to back off: a limit was met, not a fault. */
   readonly isOverload?: boolean;
+  /** This proxy itself has no means left. */
+  readonly isLocalOverload?: boolean;
   /** Of what the load assignment has dropped. */
   readonly isDropOverload?: boolean;
   /** For clients of gRPC, in place of what the status stands for. */
@@ -92,7 +94,13 @@ export const DROPPED_OVERLOAD: LocalReply = {
   isDropOverload: true,
 };
 /** By order of the overload manager. */
-export const OVERLOADED: LocalReply = { status: 503, body: 'proxy overloaded', flag: 'OM', details: 'overload' };
+export const OVERLOADED: LocalReply = {
+  status: 503,
+  body: 'proxy overloaded',
+  flag: 'OM',
+  details: 'overload',
+  isLocalOverload: true,
+};
 export const DISPATCH_ABORTED: LocalReply = { ...OVERLOADED, status: 500 };
 export const TOO_EXPENSIVE: LocalReply = { ...OVERLOADED, details: 'overload_manager_reset' };
 export const ROUTE_TIMEOUT: LocalReply = {

@@ -21,6 +21,7 @@ export class ProxyHeaders {
   readonly attemptCount: string;
   readonly upstreamServiceTime: string;
   readonly overloaded: string;
+  readonly localOverloaded: string;
   readonly dropOverload: string;
   /** What has become of a response that could have been compressed. */
   readonly compressionStatus: string;
@@ -47,6 +48,7 @@ export class ProxyHeaders {
     this.attemptCount = `${prefix}-attempt-count`;
     this.upstreamServiceTime = `${prefix}-upstream-service-time`;
     this.overloaded = `${prefix}-overloaded`;
+    this.localOverloaded = `${prefix}-local-overloaded`;
     this.dropOverload = `${prefix}-drop-overload`;
     this.compressionStatus = `${prefix}-compression-status`;
     this.rateLimited = `${prefix}-ratelimited`;

@@ -44,7 +44,8 @@ export function refuseRequest(
   facts.flags = flagBit(reply.flag);
   facts.details = reply.details;
   const date = context.date.text(nowMs);
-  const ownLines = manager.responseLines.local;
+  const { local, proxyStatus } = manager.responseLines;
+  const ownLines = local + (proxyStatus?.line(facts.flags, facts.details) ?? '');
   const { accessLog, replyRules } = manager;
   let told = reply;
   let lines: string;

@@ -5,6 +5,7 @@ import type { HttpConnectionManagerSettings, ServerHeaderTransformation } from '
 import { HEADER_ID, PreparedLines, type ResponseHead } from '../../wasm/http1.ts';
 import { ProperCase } from './proper-case.ts';
 import type { ProxyHeaders } from './proxy-headers.ts';
+import { ProxyStatus } from './proxy-status.ts';
 
 const SERVICE_TIME = HEADER_ID['x-proxy-upstream-service-time'];
 
@@ -18,6 +19,8 @@ export class ResponseLines {
   readonly keepAlive = new PreparedLines(['connection: keep-alive']);
   readonly chunked = new PreparedLines(['transfer-encoding: chunked']);
   readonly names: ProxyHeaders;
+  /** Null where faults are not told in Proxy-Status. */
+  readonly proxyStatus: ProxyStatus | null;
   /** What HTTP/1 clients get their heads in; null for as they are. */
   readonly properCase: ProperCase | null;
   readonly #viaText: string;
@@ -26,6 +29,7 @@ export class ResponseLines {
   constructor(settings: HttpConnectionManagerSettings, names: ProxyHeaders) {
     this.names = names;
     this.properCase = settings.http1?.hasProperCase ? new ProperCase() : null;
+    this.proxyStatus = settings.proxyStatus === undefined ? null : new ProxyStatus(settings.proxyStatus);
     this.server = new PreparedLines([`server: ${settings.serverName}`]);
     this.via = settings.via === '' ? null : new PreparedLines([`via: ${settings.via}`]);
     this.local = (settings.serverHeader === 'pass-through' ? '' : this.server.text) + (this.via?.text ?? '');

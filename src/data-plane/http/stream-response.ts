@@ -10,7 +10,7 @@
 import type { HttpConnectionManagerSettings } from '../../snapshot/index.ts';
 import { HTTP_STATS } from '../../stats/index.ts';
 import { codecError, Framing, Method, type ResponseHead } from '../../wasm/http1.ts';
-import { flagBit } from '../response-flags.ts';
+import { flagBit, NO_FLAGS } from '../response-flags.ts';
 import type { EditableHead } from '../route/header-editor.ts';
 import type { ForwardedRequest } from '../router/forwarded-request.ts';
 import type { UpstreamFailure } from '../upstream/pool/failure.ts';
@@ -189,6 +189,10 @@ export abstract class StreamResponse extends StreamRecord {
     const { responseLines } = this.manager;
     const head = codec.response;
     responseLines.apply(head, date.text(nowMs), isEdited);
+    if (this.flags !== NO_FLAGS && responseLines.proxyStatus !== null) {
+      const told = responseLines.proxyStatus.value(this.flags, this.details);
+      if (told !== '') head.append('proxy-status', told);
+    }
     if (this.requestId !== '') {
       head.removeField(REQUEST_ID);
       head.append(REQUEST_ID, this.requestId);
@@ -236,7 +240,8 @@ export abstract class StreamResponse extends StreamRecord {
     const worded = wanted.format === undefined ? wanted : this.#worded(wanted, wanted.format, nowMs);
     const edited = replyRules === null ? null : this.#editedHead(worded);
     const told = edited === null ? worded : replyRules!.rewrite(worded, edited, this.facts, nowMs);
-    const reply = replies.inForm(told, this.replyForm);
+    const { proxyStatus } = this.manager.responseLines;
+    const reply = replies.inForm(proxyStatus === null ? told : proxyStatus.restate(told, this.flags), this.replyForm);
     edited?.restate(reply);
     this.status = reply.status;
     const head = this.codec.prepareReply(this.#replyLines(reply, edited, nowMs));
@@ -342,9 +347,11 @@ export abstract class StreamResponse extends StreamRecord {
     const date = this.context.date.text(nowMs);
     let extra = '';
     if (reply.isOverload && !settings.suppressProxyHeaders) extra = `${responseLines.names.overloaded}: true\r\n`;
+    if (reply.isLocalOverload && settings.tellsOfOverload) extra = `${responseLines.names.localOverloaded}: true\r\n`;
     if (reply.isDropOverload && !settings.suppressProxyHeaders) extra = `${responseLines.names.dropOverload}: true\r\n`;
     if (this.requestId !== '') extra += `${REQUEST_ID}: ${this.requestId}\r\n`;
     if (this.trace !== null) extra += this.trace.replyLine();
+    if (responseLines.proxyStatus !== null) extra += responseLines.proxyStatus.line(this.flags, this.details);
     const filters = this.filters;
     const isFiltered = filters?.encodes ?? false;
     if (edited === null && !isFiltered && !hasResponseEdits(this)) {

@@ -90,7 +90,7 @@ export const HTTP_SUPPORT: SupportTable = {
       forward_proto_config: supported('by the port that the PROXY protocol or original_dst has told'),
       proxy_100_continue: supported('all interim responses pass then, those of 103 too'),
       append_x_forwarded_port: supported(),
-      append_local_overload: warned('`x-proxy-local-overloaded` is not written; `x-proxy-overloaded` is'),
+      append_local_overload: supported('`x-proxy-local-overloaded`'),
       early_header_mutation_extensions: rejected(
         'edit requests in the header_mutation filter, or in request_headers_to_add and _to_remove of routes',
       ),
@@ -107,9 +107,7 @@ export const HTTP_SUPPORT: SupportTable = {
       stream_error_on_invalid_http_message: supported('over HTTP/1 the connection closes all the same'),
       http1_safe_max_connection_duration: supported(),
       local_reply_config: supported(),
-      proxy_status_config: warned(
-        'Proxy-Status is not written: access logs tell the same by RESPONSE_CODE_DETAILS and RESPONSE_FLAGS',
-      ),
+      proxy_status_config: supported(),
       tracing: supported(),
       upgrade_configs: supported(),
       access_log: supported(),
@@ -257,6 +255,17 @@ export const HTTP_SUPPORT: SupportTable = {
   'proxy.config.core.v3.Http2ProtocolOptions.SettingsParameter': {
     otherwise: rejected(),
     fields: { identifier: supported(), value: supported() },
+  },
+  [`${HTTP_CONNECTION_MANAGER}.ProxyStatusConfig`]: {
+    otherwise: rejected(),
+    fields: {
+      remove_details: supported(),
+      remove_connection_termination_details: supported('requests have none of their own'),
+      remove_response_flags: supported(),
+      set_recommended_response_code: supported("of replies of the proxy's own; an upstream's answer keeps its status"),
+      use_node_id: supported(),
+      literal_proxy_name: supported(),
+    },
   },
   [`${HTTP_CONNECTION_MANAGER}.SetCurrentClientCertDetails`]: {
     otherwise: rejected(),

@@ -296,7 +296,7 @@ static_resources:
         config:
           stat_prefix: in
           codec_type: HTTP3
-          proxy_status_config: {}
+          http3_protocol_options: {}
           route_config:
             virtual_hosts:
             - name: all
@@ -323,7 +323,7 @@ describe('the faults of a bootstrap', () => {
     const expected = [
       ['error', 5, 'static_resources.listeners[0].address.socket_address.port_value'],
       ['error', 11, `${hcm}.codec_type`],
-      ['warning', 12, `${hcm}.proxy_status_config`],
+      ['warning', 12, `${hcm}.http3_protocol_options`],
       ['error', 19, `${hcm}.route_config.virtual_hosts[0].routes[0].route.cluster`],
       ['error', 19, `${hcm}.route_config.virtual_hosts[0].routes[0].route.timeout`],
       ['error', 20, `${hcm}.http_filters[0].name`],
