@@ -43,6 +43,7 @@ import { DIRECT_RESPONSE } from './filters.network/direct_response/config.ts';
 import { ECHO } from './filters.network/echo/config.ts';
 import { NETWORK_EXT_AUTHZ } from './filters.network/ext_authz/config.ts';
 import { NETWORK_LOCAL_RATE_LIMIT } from './filters.network/local_ratelimit/config.ts';
+import { NETWORK_RATE_LIMIT } from './filters.network/ratelimit/config.ts';
 import { NETWORK_RBAC } from './filters.network/rbac/config.ts';
 import { REDIS_PROXY_MANIFEST } from './filters.network/redis_proxy/config.ts';
 import { NETWORK_SET_FILTER_STATE } from './filters.network/set_filter_state/config.ts';
@@ -96,6 +97,7 @@ const NETWORK_FILTERS: NetworkFilterManifests = {
   'proxy.extensions.filters.network.echo.v3.Echo': ECHO,
   'proxy.extensions.filters.network.ext_authz.v3.ExtAuthz': NETWORK_EXT_AUTHZ,
   'proxy.extensions.filters.network.local_ratelimit.v3.LocalRateLimit': NETWORK_LOCAL_RATE_LIMIT,
+  'proxy.extensions.filters.network.ratelimit.v3.RateLimit': NETWORK_RATE_LIMIT,
   'proxy.extensions.filters.network.rbac.v3.RBAC': NETWORK_RBAC,
   'proxy.extensions.filters.network.set_filter_state.v3.Config': NETWORK_SET_FILTER_STATE,
   'proxy.extensions.filters.network.sni_cluster.v3.SniCluster': SNI_CLUSTER,

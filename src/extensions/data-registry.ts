@@ -40,6 +40,7 @@ import { DIRECT_RESPONSE_FILTER } from './filters.network/direct_response/filter
 import { ECHO_FILTER } from './filters.network/echo/filter.ts';
 import { NETWORK_EXT_AUTHZ_FILTER } from './filters.network/ext_authz/filter.ts';
 import { NETWORK_LOCAL_RATE_LIMIT_FILTER } from './filters.network/local_ratelimit/filter.ts';
+import { NETWORK_RATE_LIMIT_FILTER } from './filters.network/ratelimit/filter.ts';
 import { NETWORK_RBAC_FILTER } from './filters.network/rbac/filter.ts';
 import { REDIS_PROXY_FILTER } from './filters.network/redis_proxy/filter.ts';
 import { NETWORK_SET_FILTER_STATE_FILTER } from './filters.network/set_filter_state/filter.ts';
@@ -84,6 +85,7 @@ export const NETWORK_FILTERS: NetworkFilterRegistry = {
   'filters.network.echo': ECHO_FILTER,
   'filters.network.ext_authz': NETWORK_EXT_AUTHZ_FILTER,
   'filters.network.local_ratelimit': NETWORK_LOCAL_RATE_LIMIT_FILTER,
+  'filters.network.ratelimit': NETWORK_RATE_LIMIT_FILTER,
   'filters.network.rbac': NETWORK_RBAC_FILTER,
   'filters.network.set_filter_state': NETWORK_SET_FILTER_STATE_FILTER,
   'filters.network.sni_cluster': SNI_CLUSTER_FILTER,

@@ -80,7 +80,7 @@ const NETWORK_FILTERS: Rows = [
     'sni_dynamic_forward_proxy',
   ),
   row(`${NETWORK}.connection_limit.v3.ConnectionLimit`, 'filters.network.connection_limit'),
-  row('undescribed', 'filters.network.ratelimit', 'ratelimit'),
+  row(`${NETWORK}.ratelimit.v3.RateLimit`, 'filters.network.ratelimit', 'ratelimit'),
   row('undescribed', 'filters.network.client_ssl_auth', 'client_ssl_auth'),
   row(`${NETWORK}.ext_authz.v3.ExtAuthz`, 'filters.network.ext_authz', 'ext_authz'),
   row('undescribed', 'filters.network.mongo_proxy', 'mongo_proxy'),

@@ -41,7 +41,7 @@ export type AnyConfig =
   | Typed<'extensions.filters.http.local_ratelimit.v3.LocalRateLimit', HttpLocalRatelimitLocalRateLimit>
   | Typed<'extensions.filters.http.rbac.v3.RBAC', HttpRbacRBAC>
   | Typed<'extensions.filters.http.tap.v3.Tap', HttpTapTap>
-  | Typed<'extensions.filters.http.ratelimit.v3.RateLimit', RatelimitRateLimit>
+  | Typed<'extensions.filters.http.ratelimit.v3.RateLimit', HttpRatelimitRateLimit>
   | Typed<'extensions.filters.http.grpc_web.v3.GrpcWeb', GrpcWeb>
   | Typed<'extensions.filters.http.grpc_http1_bridge.v3.Config', GrpcHttp1BridgeConfig>
   | Typed<'extensions.filters.http.grpc_stats.v3.FilterConfig', GrpcStatsFilterConfig>
@@ -68,6 +68,7 @@ export type AnyConfig =
   | Typed<'extensions.filters.network.sni_cluster.v3.SniCluster', SniCluster>
   | Typed<'extensions.filters.network.sni_dynamic_forward_proxy.v3.FilterConfig', SniDynamicForwardProxyFilterConfig>
   | Typed<'extensions.filters.network.connection_limit.v3.ConnectionLimit', ConnectionLimit>
+  | Typed<'extensions.filters.network.ratelimit.v3.RateLimit', NetworkRatelimitRateLimit>
   | Typed<'extensions.filters.network.ext_authz.v3.ExtAuthz', NetworkExtAuthzExtAuthz>
   | Typed<'extensions.filters.network.redis_proxy.v3.RedisProxy', RedisProxy>
   | Typed<'extensions.access_loggers.file.v3.FileAccessLog', FileAccessLog>
@@ -125,7 +126,7 @@ export type FiltersHttpConfig =
   | Typed<'extensions.filters.http.local_ratelimit.v3.LocalRateLimit', HttpLocalRatelimitLocalRateLimit>
   | Typed<'extensions.filters.http.rbac.v3.RBAC', HttpRbacRBAC>
   | Typed<'extensions.filters.http.tap.v3.Tap', HttpTapTap>
-  | Typed<'extensions.filters.http.ratelimit.v3.RateLimit', RatelimitRateLimit>
+  | Typed<'extensions.filters.http.ratelimit.v3.RateLimit', HttpRatelimitRateLimit>
   | Typed<'extensions.filters.http.grpc_web.v3.GrpcWeb', GrpcWeb>
   | Typed<'extensions.filters.http.grpc_http1_bridge.v3.Config', GrpcHttp1BridgeConfig>
   | Typed<'extensions.filters.http.grpc_stats.v3.FilterConfig', GrpcStatsFilterConfig>
@@ -199,6 +200,7 @@ export type FiltersNetworkConfig =
   | Typed<'extensions.filters.network.sni_cluster.v3.SniCluster', SniCluster>
   | Typed<'extensions.filters.network.sni_dynamic_forward_proxy.v3.FilterConfig', SniDynamicForwardProxyFilterConfig>
   | Typed<'extensions.filters.network.connection_limit.v3.ConnectionLimit', ConnectionLimit>
+  | Typed<'extensions.filters.network.ratelimit.v3.RateLimit', NetworkRatelimitRateLimit>
   | Typed<'extensions.filters.network.ext_authz.v3.ExtAuthz', NetworkExtAuthzExtAuthz>
   | Typed<'extensions.filters.network.redis_proxy.v3.RedisProxy', RedisProxy>
   | TypedAs<'xds.type.v3.TypedStruct', XdsTypeTypedStruct>
@@ -3316,6 +3318,41 @@ export interface HttpProtocolOptions_UseDownstreamHttpConfig {
   readonly http3ProtocolOptions?: Http3ProtocolOptions | undefined;
 }
 
+/** proxy.extensions.filters.http.ratelimit.v3.RateLimit */
+export interface HttpRatelimitRateLimit {
+  readonly domain?: string | undefined;
+  readonly stage?: number | undefined;
+  readonly request_type?: string | undefined;
+  readonly requestType?: string | undefined;
+  readonly timeout?: Duration | undefined;
+  readonly failure_mode_deny?: boolean | undefined;
+  readonly failureModeDeny?: boolean | undefined;
+  readonly rate_limited_as_resource_exhausted?: boolean | undefined;
+  readonly rateLimitedAsResourceExhausted?: boolean | undefined;
+  readonly rate_limit_service?: RateLimitServiceConfig | undefined;
+  readonly rateLimitService?: RateLimitServiceConfig | undefined;
+  readonly enable_x_ratelimit_headers?: 'OFF' | 'DRAFT_VERSION_03' | undefined;
+  readonly enableXRatelimitHeaders?: 'OFF' | 'DRAFT_VERSION_03' | undefined;
+  readonly disable_x_envoy_ratelimited_header?: boolean | undefined;
+  readonly disableXEnvoyRatelimitedHeader?: boolean | undefined;
+  readonly rate_limited_status?: HttpStatus | undefined;
+  readonly rateLimitedStatus?: HttpStatus | undefined;
+  readonly response_headers_to_add?: readonly HeaderValueOption[] | undefined;
+  readonly responseHeadersToAdd?: readonly HeaderValueOption[] | undefined;
+  readonly status_on_error?: HttpStatus | undefined;
+  readonly statusOnError?: HttpStatus | undefined;
+  readonly stat_prefix?: string | undefined;
+  readonly statPrefix?: string | undefined;
+  readonly filter_enabled?: RuntimeFractionalPercent | undefined;
+  readonly filterEnabled?: RuntimeFractionalPercent | undefined;
+  readonly filter_enforced?: RuntimeFractionalPercent | undefined;
+  readonly filterEnforced?: RuntimeFractionalPercent | undefined;
+  readonly failure_mode_deny_percent?: RuntimeFractionalPercent | undefined;
+  readonly failureModeDenyPercent?: RuntimeFractionalPercent | undefined;
+  readonly rate_limits?: readonly RouteRateLimit[] | undefined;
+  readonly rateLimits?: readonly RouteRateLimit[] | undefined;
+}
+
 /** proxy.extensions.filters.http.rbac.v3.RBAC */
 export interface HttpRbacRBAC {
   readonly rules?: ConfigRbacRBAC | undefined;
@@ -4130,6 +4167,19 @@ export interface NetworkLocalRatelimitLocalRateLimit {
   readonly shareKey?: string | undefined;
 }
 
+/** proxy.extensions.filters.network.ratelimit.v3.RateLimit */
+export interface NetworkRatelimitRateLimit {
+  readonly stat_prefix?: string | undefined;
+  readonly statPrefix?: string | undefined;
+  readonly domain?: string | undefined;
+  readonly descriptors?: readonly RateLimitDescriptor[] | undefined;
+  readonly timeout?: Duration | undefined;
+  readonly failure_mode_deny?: boolean | undefined;
+  readonly failureModeDeny?: boolean | undefined;
+  readonly rate_limit_service?: RateLimitServiceConfig | undefined;
+  readonly rateLimitService?: RateLimitServiceConfig | undefined;
+}
+
 /** proxy.extensions.filters.network.rbac.v3.RBAC */
 export interface NetworkRbacRBAC {
   readonly rules?: ConfigRbacRBAC | undefined;
@@ -4647,10 +4697,25 @@ export interface Random {
   readonly localityLbConfig?: LocalityLbConfig | undefined;
 }
 
+/** proxy.extensions.common.ratelimit.v3.RateLimitDescriptor */
+export interface RateLimitDescriptor {
+  readonly entries?: readonly RateLimitDescriptor_Entry[] | undefined;
+  readonly limit?: RateLimitDescriptor_RateLimitOverride | undefined;
+  readonly hits_addend?: Int64 | undefined;
+  readonly hitsAddend?: Int64 | undefined;
+}
+
 /** proxy.extensions.common.ratelimit.v3.RateLimitDescriptor.Entry */
 export interface RateLimitDescriptor_Entry {
   readonly key?: string | undefined;
   readonly value?: string | undefined;
+}
+
+/** proxy.extensions.common.ratelimit.v3.RateLimitDescriptor.RateLimitOverride */
+export interface RateLimitDescriptor_RateLimitOverride {
+  readonly requests_per_unit?: number | undefined;
+  readonly requestsPerUnit?: number | undefined;
+  readonly unit?: 'UNKNOWN' | 'SECOND' | 'MINUTE' | 'HOUR' | 'DAY' | 'MONTH' | 'YEAR' | undefined;
 }
 
 /** proxy.extensions.filters.http.ratelimit.v3.RateLimitPerRoute */
@@ -4821,41 +4886,6 @@ export interface RateLimit_Override {
 export interface RateLimit_Override_DynamicMetadata {
   readonly metadata_key?: MetadataKey | undefined;
   readonly metadataKey?: MetadataKey | undefined;
-}
-
-/** proxy.extensions.filters.http.ratelimit.v3.RateLimit */
-export interface RatelimitRateLimit {
-  readonly domain?: string | undefined;
-  readonly stage?: number | undefined;
-  readonly request_type?: string | undefined;
-  readonly requestType?: string | undefined;
-  readonly timeout?: Duration | undefined;
-  readonly failure_mode_deny?: boolean | undefined;
-  readonly failureModeDeny?: boolean | undefined;
-  readonly rate_limited_as_resource_exhausted?: boolean | undefined;
-  readonly rateLimitedAsResourceExhausted?: boolean | undefined;
-  readonly rate_limit_service?: RateLimitServiceConfig | undefined;
-  readonly rateLimitService?: RateLimitServiceConfig | undefined;
-  readonly enable_x_ratelimit_headers?: 'OFF' | 'DRAFT_VERSION_03' | undefined;
-  readonly enableXRatelimitHeaders?: 'OFF' | 'DRAFT_VERSION_03' | undefined;
-  readonly disable_x_envoy_ratelimited_header?: boolean | undefined;
-  readonly disableXEnvoyRatelimitedHeader?: boolean | undefined;
-  readonly rate_limited_status?: HttpStatus | undefined;
-  readonly rateLimitedStatus?: HttpStatus | undefined;
-  readonly response_headers_to_add?: readonly HeaderValueOption[] | undefined;
-  readonly responseHeadersToAdd?: readonly HeaderValueOption[] | undefined;
-  readonly status_on_error?: HttpStatus | undefined;
-  readonly statusOnError?: HttpStatus | undefined;
-  readonly stat_prefix?: string | undefined;
-  readonly statPrefix?: string | undefined;
-  readonly filter_enabled?: RuntimeFractionalPercent | undefined;
-  readonly filterEnabled?: RuntimeFractionalPercent | undefined;
-  readonly filter_enforced?: RuntimeFractionalPercent | undefined;
-  readonly filterEnforced?: RuntimeFractionalPercent | undefined;
-  readonly failure_mode_deny_percent?: RuntimeFractionalPercent | undefined;
-  readonly failureModeDenyPercent?: RuntimeFractionalPercent | undefined;
-  readonly rate_limits?: readonly RouteRateLimit[] | undefined;
-  readonly rateLimits?: readonly RouteRateLimit[] | undefined;
 }
 
 /** proxy.extensions.transport_sockets.raw_buffer.v3.RawBuffer */

@@ -507,6 +507,21 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
     bootstrap: (value) => forwardProxy({ dns_query_timeout: value }),
     settingMs: (bootstrap) => dnsCache(bootstrap).queryTimeoutMs,
   },
+  'proxy.extensions.filters.network.ratelimit.v3.RateLimit.timeout': {
+    bootstrap: (value) => {
+      const type = 'type.googleapis.com/envoy.extensions.filters.network.ratelimit.v3.RateLimit';
+      const rate_limit_service = { grpc_service: { envoy_grpc: { cluster_name: 'web' } } };
+      const descriptors = [{ entries: [{ key: 'a', value: 'b' }] }];
+      const fields = { stat_prefix: 'a', domain: 'all', descriptors, rate_limit_service, timeout: value };
+      return withListeners(
+        listenerWith([{ name: 'limit', typed_config: { '@type': type, ...fields } }, tcpFilter({})]),
+      );
+    },
+    settingMs: (bootstrap) => {
+      const [limit] = bootstrap.listeners[0]!.filterChains[0]!.networkFilters;
+      return (limit!.settings as { service: { timeoutMs: number } }).service.timeoutMs;
+    },
+  },
   'proxy.extensions.filters.network.rbac.v3.RBAC.delay_deny': {
     bootstrap: (value) => networkRbac({ delay_deny: value }),
     settingMs: (bootstrap) => {

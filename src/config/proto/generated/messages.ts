@@ -4789,7 +4789,7 @@ export interface ModulePerRoute {
 }
 
 /** proxy.extensions.filters.http.ratelimit.v3.RateLimit */
-export interface RatelimitRateLimit {
+export interface HttpRatelimitRateLimit {
   domain: string;
   stage: number;
   request_type: string;
@@ -5158,6 +5158,16 @@ export interface NetworkLocalRatelimitLocalRateLimit {
   token_bucket: TokenBucket | null;
   runtime_enabled: RuntimeFeatureFlag | null;
   share_key: string;
+}
+
+/** proxy.extensions.filters.network.ratelimit.v3.RateLimit */
+export interface NetworkRatelimitRateLimit {
+  stat_prefix: string;
+  domain: string;
+  descriptors: RateLimitDescriptor[];
+  timeout: Duration | null;
+  failure_mode_deny: boolean;
+  rate_limit_service: RateLimitServiceConfig | null;
 }
 
 /** proxy.extensions.filters.network.rbac.v3.RBAC */
@@ -6860,7 +6870,7 @@ export interface MessageTypes {
   'proxy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit': HttpLocalRatelimitLocalRateLimit;
   'proxy.extensions.filters.http.module.v3.Module': Module;
   'proxy.extensions.filters.http.module.v3.ModulePerRoute': ModulePerRoute;
-  'proxy.extensions.filters.http.ratelimit.v3.RateLimit': RatelimitRateLimit;
+  'proxy.extensions.filters.http.ratelimit.v3.RateLimit': HttpRatelimitRateLimit;
   'proxy.extensions.filters.http.ratelimit.v3.RateLimitPerRoute': RateLimitPerRoute;
   'proxy.extensions.filters.http.rbac.v3.RBAC': HttpRbacRBAC;
   'proxy.extensions.filters.http.rbac.v3.RBACPerRoute': RBACPerRoute;
@@ -6899,6 +6909,7 @@ export interface MessageTypes {
   'proxy.extensions.filters.network.echo.v3.Echo': Echo;
   'proxy.extensions.filters.network.ext_authz.v3.ExtAuthz': NetworkExtAuthzExtAuthz;
   'proxy.extensions.filters.network.local_ratelimit.v3.LocalRateLimit': NetworkLocalRatelimitLocalRateLimit;
+  'proxy.extensions.filters.network.ratelimit.v3.RateLimit': NetworkRatelimitRateLimit;
   'proxy.extensions.filters.network.rbac.v3.RBAC': NetworkRbacRBAC;
   'proxy.extensions.filters.network.redis_proxy.v3.RedisProxy': RedisProxy;
   'proxy.extensions.filters.network.redis_proxy.v3.RedisProxy.ConnPoolSettings': RedisProxy_ConnPoolSettings;

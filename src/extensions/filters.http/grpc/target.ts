@@ -7,3 +7,8 @@ export interface GrpcTarget {
   /** Goes with each call; names are in lower case. */
   readonly metadata: readonly (readonly [name: string, value: string])[];
 }
+
+/** One of a service that speaks its messages of v2 or v3. */
+export interface VersionedTarget extends GrpcTarget {
+  readonly generation: 'v2' | 'v3';
+}

@@ -4,7 +4,6 @@ import {
   type Conversion,
   convertHeaderAdditions,
   convertRateLimits,
-  durationMsOr,
   type HttpFilterManifest,
   type MessageTypes,
   rejected,
@@ -12,26 +11,20 @@ import {
   supported,
 } from '../../../config/index.ts';
 import type { Fraction, RateLimitSettings, RuntimeSetting } from '../../../snapshot/index.ts';
-import { convertGrpcTarget } from '../../grpc-service-config.ts';
-import type { GrpcTarget } from '../grpc/target.ts';
+import { convertRateLimitService } from '../../rate-limit-service-config.ts';
 import type { HostLimits, RateLimitFilterSettings, RateLimitStatNames, RouteLimitSettings } from './settings.ts';
 
 const LIMIT = 'proxy.extensions.filters.http.ratelimit.v3.RateLimit';
 const PER_ROUTE = 'proxy.extensions.filters.http.ratelimit.v3.RateLimitPerRoute';
-const SERVICE = 'proxy.config.ratelimit.v3.RateLimitServiceConfig';
 
 type LimitMessage = MessageTypes[typeof LIMIT];
 type PerRouteMessage = MessageTypes[typeof PER_ROUTE];
-type ServiceMessage = MessageTypes[typeof SERVICE];
 type LimitMessages = MessageTypes['proxy.config.route.v3.RateLimit'][];
 type FractionMessage = LimitMessage['filter_enabled'];
 
-const DEFAULT_TIMEOUT_MS = 20;
 const TOO_MANY_REQUESTS = 429;
 const INTERNAL_ERROR = 500;
 const LEAST_ERROR = 400;
-/** Number of ApiVersion; a field rule refuses others. */
-const V2 = 1;
 
 /** By the numbers of VhRateLimitsOptions, and of OverrideOptions less its DEFAULT. */
 const HOST_LIMITS: readonly HostLimits[] = ['override', 'include', 'ignore'];
@@ -73,7 +66,7 @@ export const RATE_LIMIT: HttpFilterManifest = {
   },
   convert(message, at, conversion) {
     const filter = message as LimitMessage;
-    const service = serviceOf(filter, at, conversion);
+    const service = convertRateLimitService(filter, at, conversion);
     if (service === undefined) return undefined;
     const edits = convertHeaderAdditions(filter.response_headers_to_add, `${at}.response_headers_to_add`, conversion);
     const settings: RateLimitFilterSettings = {
@@ -132,37 +125,6 @@ function shareOr(message: FractionMessage, otherwise: RuntimeSetting<Fraction>):
 
 function errorOr(status: { readonly code: number } | null, byDefault: number): number {
   return status === null || status.code < LEAST_ERROR ? byDefault : status.code;
-}
-
-function serviceOf(
-  filter: LimitMessage,
-  at: string,
-  conversion: Conversion,
-): RateLimitFilterSettings['service'] | undefined {
-  const own = filter.rate_limit_service;
-  const service = own ?? conversion.rateLimitService ?? null;
-  const place = own === null ? 'rate_limit_service' : `${at}.rate_limit_service`;
-  const timeoutMs = durationMsOr(filter.timeout, DEFAULT_TIMEOUT_MS);
-  const target = service === null ? undefined : targetOf(service, place, timeoutMs, conversion);
-  if (target === undefined) {
-    const isNamed = service !== null && (service.grpc_service !== null || service.cluster_name !== '');
-    if (!isNamed) conversion.faults.error(`${at}.rate_limit_service`, 'names no service, and the bootstrap names none');
-    return undefined;
-  }
-  return { ...target, generation: service!.transport_api_version === V2 ? 'v2' : 'v3' };
-}
-
-/** @returns undefined for one that is not named, or has faults. */
-function targetOf(
-  { grpc_service: service, cluster_name: cluster }: ServiceMessage,
-  at: string,
-  timeoutMs: number,
-  conversion: Conversion,
-): GrpcTarget | undefined {
-  if (service !== null) return convertGrpcTarget(service, `${at}.grpc_service`, timeoutMs, conversion);
-  if (cluster === '') return undefined;
-  conversion.clusters.checkReference(cluster, `${at}.cluster_name`, conversion.faults);
-  return { cluster, authority: cluster, timeoutMs, metadata: [] };
 }
 
 /** Limits at the filter are all of its stage, and are on where it is. */

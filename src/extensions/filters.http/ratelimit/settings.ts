@@ -1,7 +1,7 @@
 // What the ratelimit filter and its configuration share.
 
 import type { Fraction, HeaderEdits, RateLimitSettings, RuntimeSetting } from '../../../snapshot/index.ts';
-import type { GrpcTarget } from '../grpc/target.ts';
+import type { VersionedTarget } from '../grpc/target.ts';
 
 /** In the scope of the cluster that a request goes to. */
 export interface RateLimitStatNames {
@@ -16,7 +16,7 @@ export type HostLimits = 'override' | 'include' | 'ignore';
 
 export interface RateLimitFilterSettings {
   readonly stats: RateLimitStatNames;
-  readonly service: GrpcTarget & { readonly generation: 'v2' | 'v3' };
+  readonly service: VersionedTarget;
   readonly domain: string;
   /** Of the limits of routes. */
   readonly stage: number;
