@@ -131,7 +131,7 @@ describe('members on demand', () => {
     settle();
     assert.deepEqual(published[1]!.ports, [3]);
     const address = { kind: 'ip', ip: '127.0.0.1', port: 2 } as const;
-    assert.deepEqual(host(2).settings, hostSettings(address, { hostname: 'web127.0.0.1:2' }));
+    assert.deepEqual(host(2).settings, hostSettings(address, { hostname: 'web127.0.0.1:2', health: 'unknown' }));
     discovery.stop();
   });
 
