@@ -71,6 +71,7 @@ describe('a client that floods', () => {
       assert.equal(await client.goaway(), ErrorCode.ENHANCE_YOUR_CALM);
       await client.ended();
       if (stat !== null) assert.equal(proxy.http2Stat(stat), 1);
+      assert.equal(proxy.httpStat('downstream_rq_too_many_premature_resets'), stat === null ? 1 : 0);
       assert.equal(proxy.httpStat('downstream_cx_protocol_error'), 1);
       assert.equal((await neighbour.get('/direct')).body, 'direct');
       await eventually(() => asked() === 0, 'the end of what it has asked');

@@ -52,6 +52,7 @@ export const HTTP_STATS = statTable({
   downstream_rq_response_before_rq_complete: 'counter',
   downstream_rq_non_relative_path: 'counter',
   downstream_rq_too_large: 'counter',
+  downstream_rq_too_many_premature_resets: 'counter',
   downstream_rq_failed_path_normalization: 'counter',
   downstream_rq_redirected_with_normalized_path: 'counter',
   downstream_rq_rejected_via_ip_detection: 'counter',

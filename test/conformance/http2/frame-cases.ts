@@ -416,6 +416,22 @@ export const FRAME_CASES: readonly (readonly [string, readonly Buffer[], Outcome
     { fault: 'http2_empty_frames_flood', code: 11, stats: ['inbound_empty_frames_flood'] },
   ],
   [
+    'DATA of nothing but padding again and again',
+    [open, frame(FrameType.DATA, PADDED, 1, [3, 0, 0, 0]), frame(FrameType.DATA, PADDED, 1, [0])],
+    { fault: 'http2_empty_frames_flood', code: 11, stats: ['inbound_empty_frames_flood'] },
+  ],
+  [
+    'padding between content, also padded, and at its end',
+    [
+      open,
+      frame(FrameType.DATA, PADDED, 1, [1, 0]),
+      frame(FrameType.DATA, PADDED, 1, [1, 120, 0]),
+      frame(FrameType.DATA, PADDED, 1, [1, 0]),
+      frame(FrameType.DATA, PADDED | END_STREAM, 1, [1, 0]),
+    ],
+    { events: ['1 head POST /', '1 data x', '1 data  end'] },
+  ],
+  [
     'empty DATA between content',
     [open, data(1, ''), data(1, 'x'), data(1, ''), data(1, 'y', END_STREAM)],
     { events: ['1 head POST /', '1 data x', '1 data y end'] },

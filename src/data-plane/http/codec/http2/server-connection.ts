@@ -40,6 +40,7 @@ const {
   downstream_rq_header_timeout,
   downstream_rq_http2_total,
   downstream_rq_too_large,
+  downstream_rq_too_many_premature_resets,
 } = HTTP_STATS.index;
 const { pending_send_bytes, streams_active } = HTTP2_STATS.index;
 
@@ -269,6 +270,7 @@ export class Http2ServerConnection
     const log = this.context.logs.http.ofFile(FILE);
     if (log.enabled('debug')) log.debug(`${this.connection.peerAddress} ended by ${fault.reason}`);
     this.#count(downstream_cx_protocol_error, 1);
+    if (fault === Fault.resets) this.#count(downstream_rq_too_many_premature_resets, 1);
     // Who reads nothing would not read why, either.
     if (this.session.isBlocked) this.destroy();
     else this.#closeGracefully(false);

@@ -24,6 +24,8 @@ export class SessionContent {
   /** Of the DATA frame at hand. */
   #dataStream: SessionStream | null = null;
   #isDataEnd = false;
+  /** Its content so far, where padding hides how much there will be; -1 of a frame without padding. */
+  #paddedBytes = -1;
 
   constructor(session: SessionState) {
     this.#session = session;
@@ -33,7 +35,9 @@ export class SessionContent {
   /** A DATA frame begins. @returns whether the session goes on. */
   begin(flags: number, streamId: number, length: number): boolean {
     const isEnd = (flags & FrameFlag.END_STREAM) !== 0;
-    const flood = this.#session.guard.onContent(length, isEnd);
+    const padded = (flags & FrameFlag.PADDED) !== 0;
+    this.#paddedBytes = padded ? 0 : -1;
+    const flood = padded ? null : this.#session.guard.onContent(length, isEnd);
     if (flood !== null) return this.#session.fail(flood);
     // Counted for streams that are no more, too, or both sides' windows would part for ever.
     this.#receiveWindow -= length;
@@ -58,7 +62,6 @@ export class SessionContent {
       return true;
     }
     // Judged before any of the frame is handed on, where its padding is known to be none.
-    const padded = (flags & FrameFlag.PADDED) !== 0;
     if (!padded && !fitsAnnouncement(stream, length, isEnd)) {
       this.#session.messageFault(stream, 'content_length_mismatch');
       return !this.#session.isEnded;
@@ -71,6 +74,7 @@ export class SessionContent {
   receive(bytes: Buffer, start: number, end: number, padding: number, isLast: boolean): boolean {
     const stream = this.#dataStream;
     const length = end - start;
+    if (this.#paddedBytes >= 0 && !this.#notePadded(length, isLast)) return false;
     // A handler may have let go of the stream in between.
     if (stream === null || !this.#session.streams.has(stream)) {
       this.#creditConnection(length + padding);
@@ -89,6 +93,14 @@ export class SessionContent {
     if (!stream.isDiscarded && (length > 0 || isEnd)) stream.handler?.onData(bytes, start, end, isEnd);
     if (stream.isClosed) this.#session.closeStream(stream);
     return !this.#session.isEnded;
+  }
+
+  /** Padding costs as much to read as content, and is of as much use as none. @returns whether the session goes on. */
+  #notePadded(length: number, isLast: boolean): boolean {
+    this.#paddedBytes += length;
+    if (!isLast) return true;
+    const flood = this.#session.guard.onContent(this.#paddedBytes, this.#isDataEnd);
+    return flood === null || this.#session.fail(flood);
   }
 
   /** The user is done with so many octets of content. */
