@@ -133,6 +133,65 @@ test('datagrams that nobody can be found for leave nothing behind', async (t) =>
   assert.equal(unknown.proxy.udpStat('downstream_sess_total'), 0);
 });
 
+test('a tree of addresses and ports chooses the cluster of each session, which is counted there', async (t) => {
+  const [near, far] = await Promise.all(['near', 'far'].map((name) => UdpServer.start(t, (text) => `${name} ${text}`)));
+  const proxy = new DataPlaneFixture();
+  proxy.cluster('raw', [loopback(near!.port)]);
+  proxy.cluster('far', [loopback(far!.port)]);
+  const action = (cluster: string) => ({ next: { kind: 'action', action: cluster }, keepsMatching: false }) as const;
+  const ranges = [{ ip: '127.0.0.32', prefixLength: 28 }];
+  const [port] = await proxy.listenWith({
+    addresses: [loopback(0)],
+    filterChains: [],
+    udp: {
+      statPrefix: 'test',
+      cluster: '',
+      matcher: {
+        clusters: ['raw', 'far'],
+        tree: {
+          kind: 'list',
+          entries: [
+            {
+              predicate: { kind: 'input', input: { kind: 'source-ip' }, test: { kind: 'ip', ranges } },
+              outcome: action('far'),
+            },
+            {
+              predicate: {
+                kind: 'input',
+                input: { kind: 'destination-ip' },
+                test: { kind: 'text', match: { kind: 'exact', value: '127.0.0.9', ignoresCase: false } },
+              },
+              outcome: action('far'),
+            },
+            {
+              predicate: {
+                kind: 'input',
+                input: { kind: 'source-ip' },
+                test: { kind: 'text', match: { kind: 'exact', value: '127.0.0.1', ignoresCase: false } },
+              },
+              outcome: action('raw'),
+            },
+          ],
+        },
+      },
+      idleTimeoutMs: 60_000,
+      hashPolicy: null,
+      picksPerDatagram: false,
+      maxClientDatagramBytes: 1500,
+      maxHostDatagramBytes: 1500,
+      accessLogs: [],
+    },
+  });
+  t.after(() => proxy.close());
+  assert.equal(await (await UdpClient.to(t, port!)).ask('a'), 'near a');
+  assert.equal(await (await UdpClient.to(t, port!, '127.0.0.33')).ask('b'), 'far b');
+  (await UdpClient.to(t, port!, '127.0.0.5')).send('c');
+  await eventually(() => proxy.udpStat('downstream_sess_no_route') === 1, 'nobody for it');
+  assert.equal(proxy.udpClusterStat('sess_rx_datagrams'), 1);
+  assert.equal(proxy.clusterStat('far', 'upstream_cx_active'), 1);
+  assert.equal(proxy.udpStat('downstream_sess_total'), 2);
+});
+
 test('sessions stand under the limit of connections of their cluster, whatever number of addresses sends', async (t) => {
   const server = await UdpServer.start(t, echo);
   const circuitBreakers = { default: { ...NO_LIMITS, maxConnections: 2 }, high: NO_LIMITS };

@@ -258,7 +258,12 @@ export class DataPlaneFixture {
         : {
             udp: {
               statBlock: this.#allocate('udp', UDP_PROXY_STATS),
-              clusterStatBlock: this.#allocate('udp-cluster', UDP_CLUSTER_STATS),
+              clusterStatBlocks: Object.fromEntries(
+                (settings.udp.matcher?.clusters ?? [settings.udp.cluster]).map((name) => [
+                  name,
+                  this.#allocate(name === 'raw' ? 'udp-cluster' : `udp-cluster.${name}`, UDP_CLUSTER_STATS),
+                ]),
+              ),
               listenerStatBlock: this.#allocate('udp-listener', UDP_LISTENER_STATS),
             },
           }),

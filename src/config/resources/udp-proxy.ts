@@ -2,16 +2,19 @@
 
 import type { UdpHashPolicy, UdpProxySettings } from '../../snapshot/index.ts';
 import { SocketAddress_Protocol } from '../proto/generated/enums.ts';
+import { quote } from '../source/node.ts';
 import { convertAccessLogs } from './access-log/access-log.ts';
 import { convertReportedLogs } from './access-log/reported-log.ts';
 import type { Conversion } from './conversion.ts';
-import { openExtension } from './extension.ts';
+import { type OpenedExtension, openExtension } from './extension.ts';
 import type { FaultSink } from './fault-sink.ts';
+import { convertMatchTree, type TreePlace } from './matching/match-tree.ts';
 import type { AddressMessage, Listener, UdpProxyConfig, UdpRoute, UdpSocketConfig } from './messages.ts';
 import { durationMsOr } from './units.ts';
 
 const UDP_PROXY = 'proxy.extensions.filters.udp.udp_proxy.v3.UdpProxyConfig';
 const ROUTE = 'proxy.extensions.filters.udp.udp_proxy.v3.Route';
+const WILDCARDS: readonly string[] = ['0.0.0.0', '::'];
 const DEFAULT_IDLE_TIMEOUT_MS = 60_000;
 /** What goes over a network in one piece. */
 const DEFAULT_MAX_DATAGRAM_BYTES = 1500;
@@ -65,7 +68,7 @@ export function convertUdpListener(
   const { udp_listener_config: socket } = message;
   return {
     statPrefix: config.stat_prefix,
-    cluster: convertRoute(config, place, conversion),
+    ...convertRouting(config, message, place, conversion),
     idleTimeoutMs: durationMsOr(config.idle_timeout, DEFAULT_IDLE_TIMEOUT_MS),
     hashPolicy: convertHashPolicy(config),
     picksPerDatagram: config.use_per_packet_load_balancing,
@@ -91,23 +94,46 @@ function refuseConnectionFields(message: Listener, at: string, faults: FaultSink
   refuse(message.enable_reuse_port?.value === false, 'enable_reuse_port');
 }
 
-/** Of a matcher what comes of no match: there are no matches yet. */
-function convertRoute(config: UdpProxyConfig, at: string, { clusters, faults }: Conversion): string {
-  if (config.matcher === null) {
+type Routing = Pick<UdpProxySettings, 'cluster' | 'matcher'>;
+
+function convertRouting(config: UdpProxyConfig, message: Listener, at: string, conversion: Conversion): Routing {
+  const { clusters, faults } = conversion;
+  const { matcher } = config;
+  if (matcher === null) {
     clusters.checkReference(config.cluster, `${at}.cluster`, faults);
-    return config.cluster;
+    return { cluster: config.cluster };
   }
-  const place = `${at}.matcher.on_no_match`;
-  const action = openExtension(config.matcher.on_no_match?.action?.typed_config ?? null);
-  if (action?.typeName !== ROUTE) {
-    // An action of another kind has been refused by the support table.
-    if (config.matcher.on_no_match?.action == null)
-      faults.error(place, 'needs an action, which says where datagrams go');
-    return '';
+  const place = `${at}.matcher`;
+  if (matcher.matcher_list === null && matcher.matcher_tree === null && matcher.on_no_match === null) {
+    faults.error(`${place}.on_no_match`, 'needs an action, which says where datagrams go');
+    return { cluster: '' };
   }
-  const { cluster } = action.message as UdpRoute;
-  clusters.checkReference(cluster, `${place}.action.typed_config.cluster`, faults);
-  return cluster;
+  const names = new Set<string>();
+  const convertAction = ({ typeName, message: action }: OpenedExtension, here: string): string | undefined => {
+    if (typeName !== ROUTE) {
+      faults.error(here, `${quote(typeName)} is no action of udp_proxy: ${quote(ROUTE)} is`);
+      return undefined;
+    }
+    const { cluster } = action as UdpRoute;
+    clusters.checkReference(cluster, `${here}.cluster`, faults);
+    names.add(cluster);
+    return cluster;
+  };
+  const tree = convertMatchTree(matcher, place, { ...inputsOf(message), convertAction }, conversion);
+  return { cluster: '', matcher: { tree, clusters: [...names] } };
+}
+
+/** Datagrams to all addresses of the machine do not say to which of them they have come. */
+function inputsOf(message: Listener): Pick<TreePlace<string>, 'inputs' | 'otherInputs'> {
+  const addresses = [message.address, ...message.additional_addresses.map(({ address }) => address)];
+  const isWide = addresses.some((address) => WILDCARDS.includes(address?.socket_address?.address ?? ''));
+  const inputs = new Set(['source-ip', 'source-port', 'destination-port', 'constant'] as const);
+  return isWide
+    ? { inputs, otherInputs: 'is no input here: datagrams to all addresses do not say to which of them they have come' }
+    : {
+        inputs: new Set([...inputs, 'destination-ip'] as const),
+        otherInputs: 'is no input of datagrams: they have addresses and ports',
+      };
 }
 
 function convertHashPolicy({ hash_policies: [policy] }: UdpProxyConfig): UdpHashPolicy | null {

@@ -99,10 +99,16 @@ export function makeListenerSnapshot(
 }
 
 /** @param prefix of the listener's stats. */
-function makeUdpStats({ statPrefix, cluster }: UdpProxySettings, prefix: string, holdings: Holdings): UdpProxySnapshot {
+function makeUdpStats(
+  { statPrefix, cluster, matcher }: UdpProxySettings,
+  prefix: string,
+  holdings: Holdings,
+): UdpProxySnapshot {
+  const blockOf = (name: string): number =>
+    holdings.scope(`cluster.${cleanStatName(name)}.udp.`).allocate(UDP_CLUSTER_STATS).cell;
   return {
     statBlock: holdings.scope(`udp.${statPrefix}.`).allocate(UDP_PROXY_STATS).cell,
-    clusterStatBlock: holdings.scope(`cluster.${cleanStatName(cluster)}.udp.`).allocate(UDP_CLUSTER_STATS).cell,
+    clusterStatBlocks: Object.fromEntries((matcher?.clusters ?? [cluster]).map((name) => [name, blockOf(name)])),
     listenerStatBlock: holdings.scope(`${prefix}udp.`).allocate(UDP_LISTENER_STATS).cell,
   };
 }

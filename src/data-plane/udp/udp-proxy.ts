@@ -8,12 +8,14 @@ import type { ListenerSnapshot, UdpProxySettings } from '../../snapshot/index.ts
 import { UDP_LISTENER_STATS, UDP_PROXY_STATS } from '../../stats/index.ts';
 import { AccessLog } from '../access-log/access-log.ts';
 import type { DatagramService } from '../listener/datagram-service.ts';
+import { compileMatchTree, type FindMatch } from '../matching/match-tree.ts';
 import { plainAddress } from '../network/peer-address.ts';
 import type { Overload } from '../overload.ts';
 import type { Cluster } from '../upstream/cluster.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
 import { type PickContext, RequestHash } from '../upstream/load-balancer/pick-context.ts';
 import type { WorkerContext } from '../worker-context.ts';
+import { DATAGRAM_INPUTS, type MetDatagram } from './datagram-inputs.ts';
 import { DatagramSocket } from './datagram-socket.ts';
 import { type ListenedSocket, UdpSession } from './udp-session.ts';
 
@@ -29,7 +31,10 @@ export class UdpProxy implements DatagramService {
   readonly #overload: Overload;
   readonly #addresses: readonly Address[];
   readonly #statBase: number;
-  readonly #clusterStatBase: number;
+  /** First cells of UDP_CLUSTER_STATS, by cluster. */
+  readonly #clusterStatBases: ReadonlyMap<string, number>;
+  /** Null where all sessions have the same cluster. */
+  readonly #chooseCluster: FindMatch<MetDatagram, string> | null;
   readonly #listenerStatBase: number;
   readonly #listened: ListenedSocket[] = [];
   #sessionCount = 0;
@@ -49,7 +54,13 @@ export class UdpProxy implements DatagramService {
     this.#addresses = addresses;
     this.settings = settings;
     this.#statBase = context.stats.base(blocks!.statBlock);
-    this.#clusterStatBase = context.stats.base(blocks!.clusterStatBlock);
+    this.#clusterStatBases = new Map(
+      Object.entries(blocks!.clusterStatBlocks).map(([name, block]) => [name, context.stats.base(block)]),
+    );
+    const { matcher } = settings;
+    const tools = { runtime: context.runtime, kernel: null };
+    this.#chooseCluster =
+      matcher === undefined ? null : compileMatchTree(matcher.tree, DATAGRAM_INPUTS, tools, (cluster) => cluster);
     this.#listenerStatBase = context.stats.base(blocks!.listenerStatBlock);
     this.accessLog = AccessLog.compile(context, clusters, settings);
   }
@@ -99,9 +110,9 @@ export class UdpProxy implements DatagramService {
     this.#context.stats.values[this.#statBase + stat]! += change;
   }
 
-  /** @param stat of UDP_CLUSTER_STATS. */
-  countCluster(stat: number): void {
-    this.#context.stats.values[this.#clusterStatBase + stat]! += 1;
+  /** First cell of UDP_CLUSTER_STATS. @param cluster that a session has. */
+  clusterStatBase(cluster: string): number {
+    return this.#clusterStatBases.get(cluster)!;
   }
 
   // ---- Inside ----
@@ -140,7 +151,9 @@ export class UdpProxy implements DatagramService {
       this.#drop();
       return;
     }
-    const cluster = this.#clusters.get(this.settings.cluster);
+    const name =
+      this.#chooseCluster === null ? this.settings.cluster : this.#chooseCluster({ from, local: listened.local });
+    const cluster = name === undefined ? undefined : this.#clusters.get(name);
     if (cluster === undefined || !this.#mayCarry(cluster)) {
       this.count(downstream_sess_no_route, 1);
       return;

@@ -35,6 +35,7 @@ export class UdpSession implements UdpUpstreamOwner, TimeoutOwner {
   readonly #context: WorkerContext;
   readonly #proxy: UdpProxy;
   readonly #cluster: Cluster;
+  readonly #clusterStatBase: number;
   readonly #client: RemoteInfo;
   readonly #timer = new TimerEntry(this);
   /** One, or several where each datagram picks its host. */
@@ -60,6 +61,7 @@ export class UdpSession implements UdpUpstreamOwner, TimeoutOwner {
     this.#context = context;
     this.#proxy = proxy;
     this.#cluster = cluster;
+    this.#clusterStatBase = proxy.clusterStatBase(cluster.name);
     this.#client = client;
     this.listened = listened;
     this.key = key;
@@ -105,11 +107,11 @@ export class UdpSession implements UdpUpstreamOwner, TimeoutOwner {
 
   onUpstreamDatagram(bytes: Buffer): void {
     if (bytes.length > this.#proxy.settings.maxHostDatagramBytes) {
-      this.#proxy.countCluster(CLUSTER.sess_rx_datagrams_dropped);
+      this.#countDatagrams(CLUSTER.sess_rx_datagrams_dropped);
       return;
     }
     this.#touch();
-    this.#proxy.countCluster(CLUSTER.sess_rx_datagrams);
+    this.#countDatagrams(CLUSTER.sess_rx_datagrams);
     if (!this.listened.socket.send(bytes, this.#client)) {
       this.#proxy.count(PROXY.downstream_sess_tx_errors, 1);
       return;
@@ -122,13 +124,13 @@ export class UdpSession implements UdpUpstreamOwner, TimeoutOwner {
 
   onUpstreamSent(isSent: boolean): void {
     if (!isSent) this.#errorsSent++;
-    this.#proxy.countCluster(isSent ? CLUSTER.sess_tx_datagrams : CLUSTER.sess_tx_errors);
+    this.#countDatagrams(isSent ? CLUSTER.sess_tx_datagrams : CLUSTER.sess_tx_errors);
   }
 
   /** Nobody listens there, mostly; that may change. */
   onUpstreamReceiveError(): void {
     this.#errorsReceived++;
-    this.#proxy.countCluster(CLUSTER.sess_rx_errors);
+    this.#countDatagrams(CLUSTER.sess_rx_errors);
   }
 
   /** The client's next datagram begins another session, with another host. */
@@ -171,6 +173,11 @@ export class UdpSession implements UdpUpstreamOwner, TimeoutOwner {
   #touch(): void {
     const { idleTimeoutMs } = this.#proxy.settings;
     if (idleTimeoutMs > 0) this.#context.wheel.arm(this.#timer, this.#context.clock.monotonicMs() + idleTimeoutMs);
+  }
+
+  /** @param stat of UDP_CLUSTER_STATS. */
+  #countDatagrams(stat: number): void {
+    this.#context.stats.values[this.#clusterStatBase + stat]! += 1;
   }
 
   #countCluster(stat: number): void {

@@ -56,19 +56,20 @@ export const REQUEST_INPUTS: ReadonlySet<MatchInput['kind']> = new Set([
   'query-parameter',
 ]);
 
-/** @param known kinds that there are here. @returns undefined for what is none; reports it. */
+/** @param known kinds that there are here. @param why another one is a fault. @returns undefined for what is none; reports it. */
 export function convertInput(
   extension: ExtensionMessage,
   at: string,
   known: ReadonlySet<MatchInput['kind']>,
   conversion: Conversion,
+  why = 'is an input that there is only of requests',
 ): MatchInput | undefined {
   const opened = openExtension(extension?.typed_config ?? null);
   // Another type has been reported.
   if (opened === undefined || !MATCH_INPUT_TYPES.includes(opened.typeName)) return undefined;
   const input = inputOf(opened.typeName, opened.message, conversion);
   if (known.has(input.kind)) return input;
-  conversion.faults.error(`${at}.typed_config`, 'is an input that there is only of requests');
+  conversion.faults.error(`${at}.typed_config`, why);
   return undefined;
 }
 

@@ -28,6 +28,8 @@ const DOMAIN = /^(?:\*|(?:\*\.)?[^*]+)$/;
 export interface TreePlace<Action> {
   /** Kinds of inputs that there are. */
   readonly inputs: ReadonlySet<MatchInput['kind']>;
+  /** Why another kind is none; that there it is only of requests when absent. */
+  readonly otherInputs?: string;
   /** @param at path of the extension. @returns undefined for what is no action here; reports it. */
   convertAction(action: OpenedExtension, at: string): Action | undefined;
 }
@@ -119,7 +121,8 @@ class TreeConversion<Action> {
   }
 
   #input(message: TreeMessage['input'], at: string): MatchInput | undefined {
-    return convertInput(message, at, this.#place.inputs, this.#conversion);
+    const { inputs, otherInputs } = this.#place;
+    return convertInput(message, at, inputs, this.#conversion, otherInputs);
   }
 
   #matcherTree(message: TreeMessage, at: string): MatchTree<Action> {

@@ -1,6 +1,6 @@
 // Listeners for datagrams.
 
-import { extensions, rejected, type SupportTable, supported, supportedAs, supportedWhole, warned } from '../verdict.ts';
+import { rejected, type SupportTable, supported, supportedAs, supportedWhole, warned } from '../verdict.ts';
 import { UDP_PROXY, UDP_ROUTE } from './extensions.ts';
 
 const ROLE = 'listener';
@@ -35,7 +35,7 @@ export const UDP_SUPPORT: SupportTable = {
     fields: {
       stat_prefix: supported(),
       cluster: supported(),
-      matcher: supportedAs('udp'),
+      matcher: supported('by addresses and ports'),
       idle_timeout: supported(),
       hash_policies: supportedWhole('takes effect with RING_HASH and MAGLEV'),
       upstream_socket_config: supported(),
@@ -44,12 +44,6 @@ export const UDP_SUPPORT: SupportTable = {
       proxy_access_log: warned('sessions are logged by access_log'),
       access_log_options: warned('sessions are logged at their end'),
     },
-  },
-  'xds.type.matcher.v3.Matcher (udp)': { otherwise: rejected(), fields: { on_no_match: supportedAs('udp') } },
-  'xds.type.matcher.v3.Matcher.OnMatch (udp)': { otherwise: rejected(), fields: { action: supportedAs('udp') } },
-  'xds.core.v3.TypedExtensionConfig (udp)': {
-    otherwise: rejected(),
-    fields: { name: supported(), typed_config: extensions([UDP_ROUTE]) },
   },
   [UDP_ROUTE]: { otherwise: rejected(), fields: { cluster: supported() } },
 };

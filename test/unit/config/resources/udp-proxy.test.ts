@@ -61,10 +61,10 @@ describe('a listener for datagrams', () => {
       },
       { udp_listener_config: { downstream_socket_config: { max_rx_datagram_size: 512 } } },
     );
-    const { cluster, idleTimeoutMs, hashPolicy, picksPerDatagram } = settings;
+    const { matcher: tree, idleTimeoutMs, hashPolicy, picksPerDatagram } = settings;
     assert.deepEqual(
-      [cluster, idleTimeoutMs, hashPolicy, picksPerDatagram],
-      ['web', 5000, { kind: 'source-ip' }, true],
+      [tree!.clusters, idleTimeoutMs, hashPolicy, picksPerDatagram],
+      [['web'], 5000, { kind: 'source-ip' }, true],
     );
     assert.deepEqual([settings.maxClientDatagramBytes, settings.maxHostDatagramBytes], [512, 9000]);
     assert.deepEqual(settingsOf({ cluster: 'web', hash_policies: [{ key: 'k' }] }).hashPolicy, {
@@ -84,17 +84,44 @@ describe('a listener for datagrams', () => {
     ]);
   });
 
-  it('refuses what would be matched, seen or filtered otherwise, by name', () => {
+  const NETWORK = 'type.googleapis.com/envoy.extensions.matching.common_inputs.network.v3';
+  const byInput = (name: string, value: string, cluster: string, otherwise = 'web'): JsonObject => {
+    const action = { name: 'route', typed_config: { '@type': `${TYPE}.Route`, cluster } };
+    const input = { name: 'input', typed_config: { '@type': `${NETWORK}.${name}` } };
+    const matcher_tree = { input, exact_match_map: { map: { [value]: { action } } } };
+    return { matcher: { matcher_tree, ...(matcher(otherwise).matcher as JsonObject) } };
+  };
+
+  it('chooses clusters by a tree of what datagrams have', () => {
+    const { cluster, matcher: found } = settingsOf(byInput('DestinationIPInput', '127.0.0.1', 'web'));
+    assert.equal(cluster, '');
+    assert.deepEqual(found!.clusters, ['web']);
+    assert.equal(found!.tree.kind, 'exact');
+    assert.match(
+      errorsOf(listener(byInput('SourceIPInput', '127.0.0.1', 'wep'))).join(),
+      /map\["127\.0\.0\.1"\]\.action.*cluster "wep" does not exist/,
+    );
+    assert.match(
+      errorsOf(listener(byInput('ServerNameInput', 'a', 'web'))).join(),
+      /matcher_tree\.input\.typed_config: is no input of datagrams: they have addresses and ports/,
+    );
+    const address = { socket_address: { protocol: 'UDP', address: '0.0.0.0', port_value: 53 } };
+    const wide = (name: string): string => errorsOf(listener(byInput(name, '127.0.0.1', 'web'), { address })).join();
+    assert.match(wide('DestinationIPInput'), /datagrams to all addresses do not say to which of them they have come/);
+    assert.equal(wide('DestinationPortInput'), '');
+    const route = { '@type': 'type.googleapis.com/envoy.config.route.v3.Route', match: { prefix: '/' } };
+    const wrong = { matcher: { on_no_match: { action: { name: 'a', typed_config: route } } } };
+    assert.match(errorsOf(listener(wrong)).join(), /Route" is no action of udp_proxy: "proxy.extensions.filters.udp/);
+  });
+
+  it('refuses what would be seen or filtered otherwise, by name', () => {
     const input = { name: 'i', typed_config: { '@type': `${TYPE}.Route`, cluster: 'web' } };
-    const tree = { matcher_tree: { input, exact_match_map: { map: {} } } };
     const texts = [
-      errorsOf(listener({ matcher: { ...(matcher('web').matcher as JsonObject), ...tree } })),
       errorsOf(listener({ cluster: 'web', use_original_src_ip: true })),
       errorsOf(listener({ cluster: 'web', session_filters: [input] })),
     ].map((texts) => texts.join('\n'));
-    assert.match(texts[0]!, /matcher\.matcher_tree: matcher_tree is not supported by this build/);
-    assert.match(texts[1]!, /use_original_src_ip is not supported by this build/);
-    assert.match(texts[2]!, /session_filters is not supported by this build/);
+    assert.match(texts[0]!, /use_original_src_ip is not supported by this build/);
+    assert.match(texts[1]!, /session_filters is not supported by this build/);
   });
 
   it('has nothing of connections', () => {
