@@ -105,6 +105,10 @@ export class ClientTls {
     return socket.isSessionReused() ? (this.#resumed.get(socket)?.peer ?? null) : null;
   }
 
+  #resumedBy(socket: TLSSocket): Buffer | undefined {
+    return socket.isSessionReused() ? this.#resumed.get(socket)?.session : undefined;
+  }
+
   #wantedName({ sentName, hostname }: TlsTarget): string {
     const { serverName, usesHostname } = this.settings;
     return sentName || (usesHostname ? hostname : '') || serverName;
@@ -124,7 +128,7 @@ export class ClientTls {
     });
   }
 
-  /** The newest for that server, which is used once (RFC 8446 section C.4); older protocols would bear more. */
+  /** The newest for that server, which is used once (RFC 8446 section C.4); with older protocols it comes back (`#keepSessions`). */
   #take(key: string): KeptSession | undefined {
     const at = this.#sessions.findLastIndex((kept) => kept.key === key);
     return at === -1 ? undefined : this.#sessions.splice(at, 1)[0];
@@ -145,7 +149,9 @@ export class ClientTls {
     socket.once('secureConnect', () =>
       queueMicrotask(() => {
         isSecure = true;
-        const session = early ?? (socket.isSessionReused() || isTls13(socket) ? undefined : socket.getSession());
+        // Of TLS 1.2 and older, a server that goes on with a session gives no other one.
+        const known = isTls13(socket) ? undefined : (this.#resumedBy(socket) ?? socket.getSession());
+        const session = early ?? known;
         if (session !== undefined) keep(session);
       }),
     );

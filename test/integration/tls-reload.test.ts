@@ -8,7 +8,7 @@ import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type { ConnectionOptions } from 'node:tls';
 import { CertificateFolder, type TestCertificate } from '../support/certificates.ts';
-import { untilEqual } from '../support/eventually.ts';
+import { eventually, untilEqual } from '../support/eventually.ts';
 import { Fifo } from '../support/fifo.ts';
 import { getOverTls, isResumed, newSession, shownSubject } from '../support/tls-client.ts';
 import { bootstrapOf, pair, tlsListener } from '../support/tls-config.ts';
@@ -61,6 +61,9 @@ before(async () => {
   copyFileSync(place('key-1'), place('older-key'));
   writeFileSync(place('secret.json'), secretResponse({ name: 'server', tls_certificate: pair(certificate('one')) }));
   writeFileSync(place('naming.json'), secretResponse({ name: 'named', tls_certificate: pair(inFolder('named')) }));
+  const trust = { trusted_ca: { filename: place('trust.pem') } };
+  copyFileSync(ca.certificatePath, place('trust.pem'));
+  writeFileSync(place('trust.json'), secretResponse({ name: 'trust', validation_context: trust }));
   const of = (name: string): object => ({ tls_certificates: [pair(inFolder(name))] });
   const trusted = { validation_context: { trusted_ca: { filename: place('trusted.pem') } } };
   const listeners = [
@@ -72,6 +75,18 @@ before(async () => {
     tlsListener('current', { common: of('current') }),
     tlsListener('mutual', {
       common: { tls_certificates: [pair(certificate('one'))], ...trusted },
+      context: { require_client_certificate: true },
+    }),
+    tlsListener('combined', {
+      common: {
+        tls_certificates: [pair(certificate('one'))],
+        combined_validation_context: {
+          default_validation_context: {
+            match_typed_subject_alt_names: [{ san_type: 'DNS', matcher: { exact: 'carol.example' } }],
+          },
+          validation_context_sds_secret_config: secretFrom('trust', place('trust.json')),
+        },
+      },
       context: { require_client_certificate: true },
     }),
     tlsListener('tickets', {
@@ -175,12 +190,13 @@ describe('what is moved over a certificate and is no file of that kind', () => {
     const fifo = await Fifo.make(`${keyPath}.new`);
     renameSync(fifo.path, keyPath);
     await weir.untilStat(failures, 1);
-    assert.ok(weir.output.stderr.includes(`"${keyPath}" is not a regular file`));
+    const untilSaid = (text: string): Promise<void> => eventually(() => weir.output.stderr.includes(text), text);
+    await untilSaid(`"${keyPath}" is not a regular file`);
     replaceFile(`${certificatePath}.large`, '');
     truncateSync(`${certificatePath}.large`, 1024 ** 3);
     renameSync(`${certificatePath}.large`, certificatePath);
     await weir.untilStat(failures, 2);
-    assert.ok(weir.output.stderr.includes(`"${certificatePath}" has 1073741824 bytes, more than the limit 16777216`));
+    await untilSaid(`"${certificatePath}" has 1073741824 bytes, more than the limit 16777216`);
     assert.equal(await shownSubject(ports.get('stuck')!, client), 'CN=one');
     copyPair(inFolder('stuck-2'), certificate('three'));
     renameSync(inFolder('stuck-2').certificatePath, certificatePath);
@@ -204,6 +220,24 @@ describe('authorities in a file that changes', () => {
     assert.match(await getOverTls(port, asBob), /200 OK/);
     await assert.rejects(getOverTls(port, { ...asAlice, session }));
     await weir.untilStat('listener.mutual.ssl.session_reused', 0);
+  });
+});
+
+describe('authorities that a secret puts over the names of a context', () => {
+  it('judge clients together with those, and change alone', async () => {
+    const port = ports.get('combined')!;
+    const as = async (name: string, issuer: TestCertificate): Promise<ConnectionOptions> => {
+      const { certificate: cert, key } = await folder.make(name, { issuer, altNames: `DNS:${name}.example` });
+      return { ...client, cert, key };
+    };
+    const [carol, dora] = [await as('carol', ca), await as('dora', ca)];
+    assert.match(await getOverTls(port, carol), /200 OK/);
+    await assert.rejects(getOverTls(port, dora));
+    await weir.untilStat('listener.combined.ssl.fail_verify_san', 1);
+    replaceFile(place('trust.pem'), otherCa.certificate);
+    await weir.untilStat('listener.combined.server_ssl_socket_factory.ssl_context_update_by_sds', 1);
+    await assert.rejects(getOverTls(port, carol));
+    assert.match(await getOverTls(port, await as('carol', otherCa)), /200 OK/);
   });
 });
 

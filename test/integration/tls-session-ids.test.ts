@@ -84,13 +84,13 @@ before(async () => {
   const listeners = [
     listener('tickets', 'older'),
     listener('none', 'newer', { disable_stateless_session_resumption: true }),
-    listener('again', 'older'),
+    listener('again', 'again'),
     tlsListener('raw', {
       common,
       chain: { filters: [tcpProxyTo('older', { access_log: [logTo('raw.log', BOTH)] })] },
     }),
   ];
-  const clusters = [secured('older', 'TLSv1_2'), secured('newer', 'TLSv1_3')];
+  const clusters = [secured('older', 'TLSv1_2'), secured('again', 'TLSv1_2'), secured('newer', 'TLSv1_3')];
   weir = await startWeir({
     configYaml: bootstrapOf(listeners, { clusters }),
     // Sessions to upstreams are each worker's own.
@@ -131,13 +131,14 @@ describe('the identifier of a session', () => {
     assert.equal(last, '- -');
   });
 
-  it('of upstreams is the same for the connection that goes on with a session, as the upstream knows it', async () => {
-    for (let request = 0; request < 2; request++) await getOverTls(ports.get('again')!, { ca: ca.certificate });
-    const written = await lines('again.log', 2);
-    const [first, second] = written.map((line) => line.split(' ')[1]!);
+  it('of upstreams is the same for all connections that go on with a session, as the upstream knows it', async () => {
+    for (let request = 0; request < 4; request++) await getOverTls(ports.get('again')!, { ca: ca.certificate });
+    const written = await lines('again.log', 4);
+    const [first, ...others] = written.map((line) => line.split(' ')[1]!);
     assert.match(first!, ID);
-    assert.equal(second, first);
-    assert.match(sessions.at(-1)!, new RegExp(second!));
+    assert.deepEqual(others, [first, first, first]);
+    assert.match(sessions.at(-1)!, new RegExp(first!));
+    assert.equal(await weir.stat('cluster.again.ssl.session_reused'), 3);
   });
 
   it('is known of raw connections when they have ended', async () => {

@@ -110,7 +110,8 @@ function overlaid(
   base: CertificateValidationContext,
   over: CertificateValidationContext,
 ): CertificateValidationContext {
-  const merged: Record<string, unknown> = { ...base };
+  // With its prototype, which has the values of fields that nobody has set.
+  const merged = Object.assign(Object.create(Object.getPrototypeOf(base) as object) as Record<string, unknown>, base);
   for (const [field, value] of Object.entries(over)) {
     const below = merged[field];
     if (Array.isArray(value)) merged[field] = Array.isArray(below) ? [...below, ...value] : value;
