@@ -169,6 +169,7 @@ export type {
   ClientCertificateMatch,
   CookieMatch,
   DirectResponseAction,
+  FilterStateMatch,
   FiltersOfRoute,
   ForwardAction,
   GrpcTimeoutSettings,

@@ -4,6 +4,7 @@
 import type { MetadataMatch } from '../base/metadata-match.ts';
 import type { Fraction, RuntimeSetting } from '../base/runtime.ts';
 import type { StringMatch } from '../base/string-match.ts';
+import type { CidrRange } from './cidr-range.ts';
 import type { SubsetCriteria } from './cluster.ts';
 import type { FormatSegments, ReplyFormat } from './format.ts';
 import type { InternalRedirectSettings } from './internal-redirect.ts';
@@ -60,6 +61,15 @@ export interface ClientCertificateMatch {
   readonly isValidated?: boolean;
 }
 
+/** What stands in the filter state under a name; nothing fails the test. */
+export interface FilterStateMatch {
+  readonly key: string;
+  readonly test:
+    | StringMatch
+    /** It is an IP address in one of them. */
+    | { readonly kind: 'ranges'; readonly ranges: readonly CidrRange[] };
+}
+
 /** What must hold beside the path; all of it. Lists are absent when they are empty. */
 export interface RouteConditions {
   readonly headers: readonly HeaderMatch[];
@@ -68,6 +78,8 @@ export interface RouteConditions {
   readonly clientCertificate?: ClientCertificateMatch;
   /** Of what filters have said of the request. */
   readonly metadata?: readonly MetadataMatch[];
+  /** Of what network filters have said of the connection. */
+  readonly filterState?: readonly FilterStateMatch[];
   readonly fraction: RuntimeSetting<Fraction> | null;
 }
 

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { describe, test } from 'node:test';
 import { createServer as createTlsServer } from 'node:tls';
-import { type JsonObject, socketAddress, tcpFilter } from '../support/bootstrap.ts';
+import { httpFilter, type JsonObject, socketAddress, tcpFilter } from '../support/bootstrap.ts';
 import { CertificateFolder } from '../support/certificates.ts';
 import { clientHello } from '../support/client-hello.ts';
 import { DnsServer } from '../support/dns-server.ts';
@@ -68,6 +68,26 @@ describe('set_filter_state', () => {
       String.raw`- \x22from 127.0.0.1\x22 -`,
       String.raw`a.example \x22from 127.0.0.1\x22 -`,
     ]);
+  });
+
+  test('chooses routes of HTTP', async (t) => {
+    const answer = (text: string) => ({ direct_response: { status: 200, body: { inline_string: text } } });
+    const within = (address_prefix: string) => ({ ranges: [{ address_prefix, prefix_len: 8 }] });
+    const routes = [
+      {
+        match: { prefix: '/', filter_state: [{ key: 'client', address_match: within('10.0.0.0') }] },
+        ...answer('far'),
+      },
+      { match: { prefix: '/', filter_state: [{ key: 'client', string_match: { prefix: '128' } }] }, ...answer('else') },
+      {
+        match: { prefix: '/', filter_state: [{ key: 'client', address_match: within('127.0.0.0') }] },
+        ...answer('near'),
+      },
+    ];
+    const http = httpFilter({ route_config: { virtual_hosts: [{ name: 'all', domains: ['*'], routes }] } });
+    const said = saying(value('client', '%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%'));
+    const { client } = await running(t, [said, http], { clusters: {} });
+    assert.match(await client().write('GET / HTTP/1.1\r\nhost: a\r\n\r\n').until('near'), /^HTTP\/1.1 200 OK/);
   });
 
   test('leaves alone what is not to be said again, and fills in what has been said before', async (t) => {

@@ -38,6 +38,7 @@ function requestOf(asked: RoutingCase): RouteRequest {
 
 function senderOf(marks: RoutingCase['marks']): RequestSender {
   const metadata = marks.get('metadata')?.split(/[.=]/);
+  const state = marks.get('state')?.split('=');
   const certificate = marks.get('certificate');
   const peer = certificate === undefined ? null : {};
   const tls = marks.has('https') || peer !== null ? { peer, isPeerVerified: certificate === 'valid' } : null;
@@ -45,7 +46,10 @@ function senderOf(marks: RoutingCase['marks']): RequestSender {
     dynamicMetadata: metadata && { [metadata[0]!]: { [metadata[1]!]: metadata[2]! } },
     clientAddress: marks.get('from') ?? '',
     downstream: { tls: tls as TlsFacts | null },
-    connectionEnds: { local: { ip: '10.0.0.1', port: 8080 } } as DownstreamFacts,
+    connectionEnds: {
+      local: { ip: '10.0.0.1', port: 8080 },
+      state: (key: string) => (key === state?.[0] ? state[1] : undefined),
+    } as DownstreamFacts,
   };
 }
 

@@ -3,7 +3,7 @@
 //   GET h.example/path?query [header: value] {mark}  =>  what is expected
 //
 // A target that begins with `/` asks `h.example`. Marks say what no head can: `{internal}`, `{https}`, `{random 0.3}`,
-// `{certificate}` and `{certificate valid}`, `{metadata namespace.key=value}`; or that filters decide: `{wire}`.
+// `{certificate}` and `{certificate valid}`, `{metadata namespace.key=value}`, `{state key=value}`; or that filters decide: `{wire}`.
 // What follows `=>` is any of: `no route`, `route NAME`, `cluster NAME`, `no cluster`, `path TARGET` and `host HOST` as the
 // upstream sees them, `[name: value]` and `[-name]` for headers that it gets or does not, `301 to LOCATION`,
 // `200 says TEXT`, `<name: value>` and `<-name>` for headers of the response.

@@ -47,6 +47,7 @@ export type {
   FileAccessLog,
   FilterChain,
   FilterChainMatch as FilterChainMatchMessage,
+  FilterStateMatcher,
   FractionalPercent,
   GraphiteStatsdSink,
   GrpcHttp1BridgeConfig as GrpcBridgeFilterMessage,

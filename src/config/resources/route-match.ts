@@ -3,6 +3,7 @@
 import type {
   ClientCertificateMatch,
   CookieMatch,
+  FilterStateMatch,
   HeaderMatch,
   PathMatch,
   QueryParameterMatch,
@@ -11,9 +12,17 @@ import type {
 } from '../../snapshot/index.ts';
 import { int64ToNumber } from '../proto/int64.ts';
 import { isCredentialHeader } from '../proto/json-text/redaction.ts';
+import { convertCidrRanges } from './cidr.ts';
 import { openExtension } from './extension.ts';
 import type { FaultSink } from './fault-sink.ts';
-import type { CookieMatcher, HeaderMatcher, QueryParameterMatcher, RouteMatch, UriTemplateMatch } from './messages.ts';
+import type {
+  CookieMatcher,
+  FilterStateMatcher,
+  HeaderMatcher,
+  QueryParameterMatcher,
+  RouteMatch,
+  UriTemplateMatch,
+} from './messages.ts';
 import { convertMetadataMatch } from './metadata-match.ts';
 import { convertPathTemplate, type PathTemplate } from './path-template.ts';
 import { runtimeFractionOf, runtimePercentOf } from './runtime-settings.ts';
@@ -73,8 +82,10 @@ export function convertConditions(match: RouteMatch, at: string, faults: FaultSi
   const fraction = runtimeFractionOf(match.runtime_fraction) ?? (match.runtime && runtimePercentOf(match.runtime));
   const cookies = convertEach(match.cookies, `${at}.cookies`, faults, convertCookieMatcher);
   const metadata = convertEach(match.dynamic_metadata, `${at}.dynamic_metadata`, faults, convertMetadataMatch);
+  const filterState = convertEach(match.filter_state, `${at}.filter_state`, faults, convertStateMatch);
   const certificate = convertCertificateMatch(match.tls_context);
-  const isPlain = headers.length + queryParameters.length + cookies.length + metadata.length === 0;
+  const lists = [headers, queryParameters, cookies, metadata, filterState];
+  const isPlain = lists.every(({ length }) => length === 0);
   if (isPlain && certificate === undefined && fraction === null) return null;
   return {
     headers,
@@ -82,6 +93,7 @@ export function convertConditions(match: RouteMatch, at: string, faults: FaultSi
     ...(cookies.length === 0 ? {} : { cookies }),
     ...(certificate === undefined ? {} : { clientCertificate: certificate }),
     ...(metadata.length === 0 ? {} : { metadata }),
+    ...(filterState.length === 0 ? {} : { filterState }),
     fraction,
   };
 }
@@ -90,6 +102,16 @@ function convertCookieMatcher(message: CookieMatcher, at: string, faults: FaultS
   // Cookies prove who somebody is: no fault may quote what they are held against.
   const test = message.string_match && convertStringMatcher(message.string_match, `${at}.string_match`, faults, true);
   return test ? { name: message.name, test, isInverted: message.invert_match } : undefined;
+}
+
+function convertStateMatch(message: FilterStateMatcher, at: string, faults: FaultSink): FilterStateMatch | undefined {
+  const { key, string_match, address_match } = message;
+  if (address_match !== null) {
+    const ranges = convertCidrRanges(address_match.ranges, `${at}.address_match.ranges`, faults);
+    return { key, test: { kind: 'ranges', ranges } };
+  }
+  const test = string_match && convertStringMatcher(string_match, `${at}.string_match`, faults);
+  return test ? { key, test } : undefined;
 }
 
 /** @returns undefined where no certificate matters. */

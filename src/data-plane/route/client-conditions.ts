@@ -1,9 +1,11 @@
 // Tests of what a client has brought beside its head's fields, and of what filters have made of it, as conditions of
 // routes. Made once per snapshot.
 
+import { utf8Bytes } from '../../base/byte-text.ts';
 import { compileMetadataMatch } from '../../base/metadata-match.ts';
 import { compileByteMatch } from '../../base/string-match.ts';
-import type { ClientCertificateMatch, CookieMatch, MetadataMatch } from '../../snapshot/index.ts';
+import type { ClientCertificateMatch, CookieMatch, FilterStateMatch, MetadataMatch } from '../../snapshot/index.ts';
+import { AddressRanges } from '../matching/address-ranges.ts';
 import type { RequestTest } from './header-matcher.ts';
 import { findRequestCookie } from './request-cookie.ts';
 
@@ -28,4 +30,21 @@ export function compileCertificateMatch({ isPresented, isValidated }: ClientCert
 export function compileMetadataCondition(match: MetadataMatch): RequestTest {
   const holds = compileMetadataMatch(match);
   return ({ sender }) => holds(sender?.dynamicMetadata);
+}
+
+export function compileStateMatch({ key, test }: FilterStateMatch): RequestTest {
+  const passes = compileStateTest(test);
+  return ({ sender }) => {
+    const text = sender?.connectionEnds.state(key);
+    return text !== undefined && passes(text);
+  };
+}
+
+function compileStateTest(test: FilterStateMatch['test']): (text: string) => boolean {
+  if (test.kind === 'ranges') {
+    const ranges = new AddressRanges([test.ranges]);
+    return (text) => ranges.holding(text).length > 0;
+  }
+  const passes = compileByteMatch(test);
+  return (text) => passes(utf8Bytes(text));
 }

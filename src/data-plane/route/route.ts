@@ -17,7 +17,12 @@ import { directResponse, type LocalReply } from '../http/local-reply.ts';
 import type { ProxyHeaders } from '../http/proxy-headers.ts';
 import { RouteTrace } from '../tracing/route-trace.ts';
 import { AttemptEdits } from './attempt-edits.ts';
-import { compileCertificateMatch, compileCookieMatch, compileMetadataCondition } from './client-conditions.ts';
+import {
+  compileCertificateMatch,
+  compileCookieMatch,
+  compileMetadataCondition,
+  compileStateMatch,
+} from './client-conditions.ts';
 import { compileForward, type ForwardPlan } from './forward-plan.ts';
 import { compileHeaderEdits, type HeaderEditor } from './header-editor.ts';
 import { compileHeaderMatch, type RequestTest } from './header-matcher.ts';
@@ -141,7 +146,15 @@ function compileAction(action: RouteAction, match: PathMatch, names: ProxyHeader
 }
 
 function compileConditions(
-  { headers, queryParameters, cookies = [], clientCertificate, metadata = [], fraction }: RouteConditions,
+  {
+    headers,
+    queryParameters,
+    cookies = [],
+    clientCertificate,
+    metadata = [],
+    filterState = [],
+    fraction,
+  }: RouteConditions,
   runtime: RuntimeValues,
 ): readonly RequestTest[] {
   const tests = [
@@ -149,6 +162,7 @@ function compileConditions(
     ...queryParameters.map(compileQueryParameterMatch),
     ...cookies.map(compileCookieMatch),
     ...metadata.map(compileMetadataCondition),
+    ...filterState.map(compileStateMatch),
   ];
   if (clientCertificate !== undefined) tests.push(compileCertificateMatch(clientCertificate));
   if (fraction !== null) {

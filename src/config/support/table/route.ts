@@ -153,7 +153,7 @@ export const ROUTE_SUPPORT: SupportTable = {
       tls_context: supportedWhole(),
       dynamic_metadata: supportedWhole('of what filters have said when the route is chosen'),
       cookies: supported(),
-      filter_state: rejected('no filter of this build sets any'),
+      filter_state: supportedWhole('of the connection; a text that is an IP address for `address_match`'),
     },
   },
   'proxy.config.route.v3.CookieMatcher': {

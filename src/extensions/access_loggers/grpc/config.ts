@@ -38,7 +38,9 @@ export const GRPC_LOG_SUPPORT: SupportTable = {
       grpc_service: supported('envoy_grpc only; each call is a stream of one message'),
       buffer_flush_interval: supported(),
       buffer_size_bytes: supported(),
-      filter_state_objects_to_log: warned('there is no filter state'),
+      filter_state_objects_to_log: warned(
+        'entries have none; `custom_tags` with %FILTER_STATE(name)% as their value tell it',
+      ),
       transport_api_version: supported('AUTO is V3'),
       grpc_stream_retry_policy: warned('nothing is told twice'),
       custom_tags: supported(),

@@ -48,7 +48,7 @@ export const OPEN_TELEMETRY_LOG: AccessLoggerManifest = {
         log_name: supported(),
         buffer_flush_interval: supported(),
         buffer_size_bytes: supported(),
-        filter_state_objects_to_log: warned('there is no filter state'),
+        filter_state_objects_to_log: warned('records have none; `attributes` with %FILTER_STATE(name)% tell it'),
         custom_tags: supported(),
         resource_detectors: supportedAs('resource detector'),
       },

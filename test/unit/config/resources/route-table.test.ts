@@ -142,12 +142,18 @@ describe('a route table', () => {
     ]);
   });
 
-  it('refuses matchers and actions that would choose another route', () => {
+  it('refuses conditions on filter state that nothing can be held against', () => {
     const routes = [
-      { match: { prefix: '/', filter_state: [{ key: 'k', string_match: { exact: 'x' } }] }, route: { cluster: 'web' } },
+      { match: { prefix: '/', filter_state: [{ key: 'k' }] }, route: { cluster: 'web' } },
+      {
+        match: { prefix: '/', filter_state: [{ key: 'k', address_match: { ranges: [{ address_prefix: 'x' }] } }] },
+        route: { cluster: 'web' },
+      },
     ];
+    const at = 'virtual_hosts[0].routes';
     assert.deepEqual(errorsOf(hostWith(routes)), [
-      'virtual_hosts[0].routes[0].match.filter_state: filter_state is not supported by this build: no filter of this build sets any',
+      `${at}[0].match.filter_state[0]: one of string_match, address_match must be set`,
+      `${at}[1].match.filter_state[0].address_match.ranges[0].address_prefix: "x" is not an IP address`,
     ]);
   });
 
