@@ -1,15 +1,16 @@
-// All clients of HTTP/1 of a worker are read into the same memory. What a request waits with must not lie there: here
+// All clients of a worker that speak HTTP are read into the same memory. What a request waits with must not lie there: here
 // another client's bytes come in between.
 
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
-import { FrameFlag, PREFACE } from '../../src/data-plane/http/codec/http2/frames.ts';
+import { FrameFlag, FrameType, PREFACE } from '../../src/data-plane/http/codec/http2/frames.ts';
 import type { HttpFilter, HttpFilterRegistry } from '../../src/data-plane/index.ts';
-import type { ListenerSettings } from '../../src/snapshot/index.ts';
+import type { HttpConnectionManagerSettings, ListenerSettings } from '../../src/snapshot/index.ts';
 import { DataPlaneFixture, directRoute, httpManager, loopback, routeTo } from '../support/data-plane.ts';
 import { eventually } from '../support/eventually.ts';
 import { FrameClient, Http2Client } from '../support/http2-clients.ts';
-import { data, headers, POST, SETTINGS } from '../support/http2-session.ts';
+import { plainBlock } from '../support/http2-heads.ts';
+import { blockFrames, data, frame, headers, POST, SETTINGS } from '../support/http2-session.ts';
 import { filterChain, PROXY_PROTOCOL } from '../support/listeners.ts';
 import { digest, flood, SWITCHING, UPGRADE, upgrade } from '../support/tunnel-bench.ts';
 import { WireClient, WireUpstream } from '../support/wire.ts';
@@ -38,7 +39,14 @@ interface Bench {
   readonly port: number;
 }
 
-async function open(t: TestContext, listener: Partial<ListenerSettings> = {}, filter?: HttpFilter): Promise<Bench> {
+type Codec = HttpConnectionManagerSettings['codec'];
+
+async function open(
+  t: TestContext,
+  listener: Partial<ListenerSettings> = {},
+  filter?: HttpFilter,
+  codec: Codec = 'auto',
+): Promise<Bench> {
   let text = '';
   const upstream = await WireUpstream.start((socket) => {
     socket.on('data', (chunk: Buffer) => {
@@ -60,10 +68,12 @@ async function open(t: TestContext, listener: Partial<ListenerSettings> = {}, fi
     enableTrailers: true,
     httpFilters: filter === undefined ? [] : [{ name: 'test', settings: null }],
   };
-  const chain = filterChain(httpManager(routes, overrides));
+  const chains = (of: Codec): ListenerSettings['filterChains'] => [
+    filterChain(httpManager(routes, { ...overrides, codec: of })),
+  ];
   const [port, direct] = [
-    (await proxy.listenWith({ ...listener, filterChains: [chain] }))[0]!,
-    (await proxy.listenWith({ filterChains: [chain] }))[0]!,
+    (await proxy.listenWith({ ...listener, filterChains: chains(codec) }))[0]!,
+    (await proxy.listenWith({ filterChains: chains('auto') }))[0]!,
   ];
   const clients: WireClient[] = [];
   const client = (to = port): WireClient => {
@@ -96,9 +106,15 @@ async function open(t: TestContext, listener: Partial<ListenerSettings> = {}, fi
 }
 
 /** Occupies the one connection, so that what comes next waits. */
-async function occupied(t: TestContext, listener?: Partial<ListenerSettings>, opening = ''): Promise<Bench> {
-  const bench = await open(t, listener);
-  bench.client().write(opening + GET);
+async function occupied(
+  t: TestContext,
+  listener?: Partial<ListenerSettings>,
+  opening = '',
+  codec: Codec = 'auto',
+): Promise<Bench> {
+  const bench = await open(t, listener, undefined, codec);
+  if (codec === 'http2') new FrameClient(t, bench.port).send(headers(1));
+  else bench.client().write(opening + GET);
   await eventually(() => bench.received().endsWith('\r\n\r\n'), 'the first request');
   return bench;
 }
@@ -106,7 +122,7 @@ async function occupied(t: TestContext, listener?: Partial<ListenerSettings>, op
 /** Writes it at once, and fills the memory when it has been read. */
 async function sendOver(
   bench: Bench,
-  client: WireClient,
+  client: { write(bytes: string | Buffer): void },
   bytes: string | Buffer,
   counted = bytes.length,
 ): Promise<void> {
@@ -251,20 +267,68 @@ describe('another client does not touch', () => {
     assert.equal(bodyFrom(bench, 0), `${BODY}end`);
   });
 
-  test('what follows behind that', async (t) => {
-    const bench = await open(t);
-    const client = new Http2Client(t, bench.port);
-    const stream = client.open({ ':method': 'POST', ':path': '/l', 'content-length': LONG });
-    await eventually(() => bench.received().endsWith('\r\n\r\n'), 'the head');
-    const socket = bench.upstream.sockets[0]!.pause();
-    socket.removeAllListeners('data');
-    const sent = await flood(
-      (bytes) => stream.write(bytes),
-      () => isPaused(bench),
-    );
-    await bench.overwrite();
-    assert.equal(await digest(socket, sent.bytes), sent.sha256);
-  });
+  for (const codec of ['auto', 'http2'] as const) {
+    /** A client whose settings have been read: what it sends from here on is read as HTTP/2 at once. */
+    async function frameClient(t: TestContext, { port }: Bench): Promise<{ write(bytes: string | Buffer): void }> {
+      const client = new FrameClient(t, port);
+      await client.find(({ type, flags }) => type === FrameType.SETTINGS && flags === FrameFlag.ACK);
+      return client.socket;
+    }
+
+    const name = `over HTTP/2 (${codec})`;
+
+    test(`${name} content that waits for a connection`, async (t) => {
+      const bench = await occupied(t, {}, '', codec);
+      const client = await frameClient(t, bench);
+      const fields = [...POST, ['content-length', String(3 * BODY.length)] as const];
+      await sendOver(bench, client, Buffer.concat([headers(1, fields, 0), data(1, BODY)]));
+      await sendOver(bench, client, data(1, BODY.toUpperCase()));
+      await sendOver(bench, client, data(1, BODY, FrameFlag.END_STREAM));
+      const from = bench.received().length;
+      bench.answer();
+      await eventually(() => bodyFrom(bench, from).length === 3 * BODY.length, 'all of its body');
+      assert.equal(bodyFrom(bench, from), BODY + BODY.toUpperCase() + BODY);
+    });
+
+    test(`${name} frames of which a part has come`, async (t) => {
+      const bench = await open(t, {}, undefined, codec);
+      const fields = [...POST, ['content-length', String(BODY.length)] as const, ['x-long', BODY] as const];
+      const [first, second] = blockFrames(1, plainBlock(fields), [BODY.length / 2]);
+      const ping = frame(FrameType.PING, 0, 0, Buffer.from('12345678'));
+      const bytes = Buffer.concat([ping, first!, second!, data(1, BODY, FrameFlag.END_STREAM)]);
+      const heads = ping.length + first!.length + second!.length;
+      const within = [4, 14, ping.length + 5, ping.length + 100, heads - 10, heads + 7, heads + 50];
+      const between = [ping.length, ping.length + first!.length, heads];
+      for (const cuts of [within, between]) {
+        const client = await frameClient(t, bench);
+        const from = bench.received().length;
+        let at = 0;
+        for (const cut of [...cuts, bytes.length]) {
+          await sendOver(bench, client, bytes.subarray(at, cut));
+          at = cut;
+        }
+        await eventually(() => bodyFrom(bench, from).length === BODY.length, 'the body');
+        assert.ok(bench.received().slice(from).includes(`\r\nx-long: ${BODY}\r\n`));
+        assert.equal(bodyFrom(bench, from), BODY);
+        bench.answer();
+      }
+    });
+
+    test(`${name} a body that the upstream does not read`, async (t) => {
+      const bench = await open(t, {}, undefined, codec);
+      const client = new Http2Client(t, bench.port);
+      const stream = client.open({ ':method': 'POST', ':path': '/l', 'content-length': LONG });
+      await eventually(() => bench.received().endsWith('\r\n\r\n'), 'the head');
+      const socket = bench.upstream.sockets[0]!.pause();
+      socket.removeAllListeners('data');
+      const sent = await flood(
+        (bytes) => stream.write(bytes),
+        () => isPaused(bench),
+      );
+      await bench.overwrite();
+      assert.equal(await digest(socket, sent.bytes), sent.sha256);
+    });
+  }
 
   test('what comes behind a listener filter', async (t) => {
     const introduction = 'PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n';

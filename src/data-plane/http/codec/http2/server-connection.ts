@@ -95,6 +95,7 @@ export class Http2ServerConnection
   readonly session: Http2Session;
   /** Monotonic time of the read at hand. */
   readMs: number;
+  readonly isBorrowed: boolean;
   readonly #socket: Socket;
   readonly #deadlines: Deadlines;
   /** Null where it has none. */
@@ -129,7 +130,7 @@ export class Http2ServerConnection
     this.#keepalive = keepalive === null ? null : new Keepalive(context, this, keepalive);
     this.#keepalive?.start(this.readMs);
     this.session.start();
-    attachAccepted(socket, this, context.readMode);
+    this.isBorrowed = attachAccepted(socket, this, context.readMode, context.codec.readBuffer);
   }
 
   onBlock(): void {

@@ -65,6 +65,8 @@ export interface Http2StreamOwner {
   readonly session: Http2Session;
   /** Monotonic time of the read at hand. */
   readonly readMs: number;
+  /** What is read lies in memory that the next read of any connection fills. */
+  readonly isBorrowed: boolean;
   /** A response begins: perhaps it is the last one but those that run. */
   onResponse(): void;
   /** The exchange is over; what it has written may still wait. */
@@ -165,7 +167,7 @@ export class Http2ServerStream implements DownstreamStream, StreamHandler, Strea
     this.deadlines.touch(this.#owner.readMs);
     if (isEnd) this.#endMessage();
     if (this.#tunnel === TUNNEL_REFUSED) this.#owner.session.consume(this.#stream, end - start);
-    else if (this.#canPass) this.#pass(ownPiece(bytes, start, end), isEnd, null);
+    else if (this.#canPass) this.#pass(this.#ownPiece(bytes, start, end), isEnd, null);
     else this.#hold(bytes, start, end, isEnd, null);
   }
 
@@ -384,6 +386,14 @@ export class Http2ServerStream implements DownstreamStream, StreamHandler, Strea
     this.#owedBytes = 0;
   }
 
+  /** A piece of a read that may be kept, and freed by whoever gets it, without touching the rest. */
+  #ownPiece(bytes: Buffer, start: number, end: number): Buffer {
+    if (start === end) return NO_BYTES;
+    const piece = bytes.subarray(start, end);
+    const isWorthKeeping = !this.#owner.isBorrowed && piece.length * SHARE_WORTH_KEEPING >= bytes.length;
+    return isWorthKeeping ? piece : Buffer.from(piece);
+  }
+
   #hold(bytes: Buffer, start: number, end: number, isEnd: boolean, trailers: Trailers | null): void {
     this.#held ??= new HeldBytes();
     this.#held.append(bytes, start, end);
@@ -432,12 +442,6 @@ export class Http2ServerStream implements DownstreamStream, StreamHandler, Strea
     this.#hasOwnKey = true;
     head.append(KEY, randomBytes(KEY_BYTES).toString('base64'));
   }
-}
-
-/** A piece of a read that may be kept, and freed by whoever gets it, without touching the rest. */
-function ownPiece(bytes: Buffer, start: number, end: number): Buffer {
-  const piece = bytes.subarray(start, end);
-  return piece.length * SHARE_WORTH_KEEPING < bytes.length ? Buffer.from(piece) : piece;
 }
 
 function passingTrailers(lines: string): Trailers {
