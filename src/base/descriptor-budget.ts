@@ -7,6 +7,7 @@
 // The system hands out the lowest number that is free. So the number of a new descriptor says that all below it are in
 // use, by whichever thread; nothing has to be counted.
 
+import type { Socket as DatagramSocket } from 'node:dgram';
 import type { Server, Socket } from 'node:net';
 
 export interface DescriptorBudget {
@@ -43,4 +44,15 @@ export function descriptorBudget(limit: number | undefined): DescriptorBudget {
 export function descriptorOf(socket: Socket | Server): number {
   const { _handle: handle } = socket as unknown as { readonly _handle?: { readonly fd?: number } | null };
   return handle?.fd ?? -1;
+}
+
+interface DatagramState {
+  readonly handle?: { readonly fd?: number } | null;
+}
+
+/** The same of a socket of datagrams, which keeps its handle below a symbol of its own. */
+export function descriptorOfDatagrams(socket: DatagramSocket): number {
+  const symbol = Object.getOwnPropertySymbols(socket).find(({ description }) => description === 'state symbol');
+  const states = socket as unknown as Readonly<Record<symbol, DatagramState | undefined>>;
+  return symbol === undefined ? -1 : (states[symbol]?.handle?.fd ?? -1);
 }

@@ -1,7 +1,9 @@
 // Listeners for datagrams in the whole program: several workers on one port, TCP beside them, listings, and what is not sent in clear.
 
 import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
 import { test } from 'node:test';
+import { untilEqual } from '../support/eventually.ts';
 import { UdpClient, UdpServer } from '../support/udp-client.ts';
 import { startWeir } from '../support/weir-process.ts';
 import { unusedPort, WireClient, WireUpstream } from '../support/wire.ts';
@@ -76,4 +78,37 @@ test('a port of UDP and the same one of TCP are two listeners', async (t) => {
   assert.equal(await new WireClient(port).rest(), 'connection');
   await weir.untilStat(`listener.127.0.0.1_${port}.downstream_cx_total`, 1);
   assert.equal(await weir.stat(`listener.127.0.0.1_${port}.udp.downstream_rx_datagram_dropped`), 0);
+});
+
+test('a crowd of clients leaves descriptors to everything else, and those who were there first are served', async (t) => {
+  const server = await UdpServer.start(t, (text) => `echo ${text}`);
+  const many = { circuit_breakers: { thresholds: [{ max_connections: 4096 }] } };
+  const config = {
+    admin: { address: { socket_address: { address: '127.0.0.1', port_value: 0 } } },
+    static_resources: { listeners: [udpListener('plain', 'plain')], clusters: [cluster('plain', server.port, many)] },
+  };
+  const options = { configYaml: JSON.stringify(config), descriptorLimit: 200, args: ['--concurrency', '2'] };
+  await using weir = await startWeir(options);
+  const { port } = (await weir.listeners()).get('plain')!;
+  const first = await UdpClient.to(t, port);
+  assert.equal(await first.ask('a'), 'echo a');
+  for (let count = 0; count < 300; count++) (await UdpClient.to(t, port)).send('x');
+  const dropped = async (): Promise<boolean> => {
+    assert.equal(await first.ask('b'), 'echo b');
+    const found = /^listener\.\S*udp\.downstream_rx_datagram_dropped: (\d+)$/m.exec(await weir.admin('/stats'));
+    return Number(found?.[1] ?? 0) > 0;
+  };
+  await untilEqual(true, dropped, 'datagrams that are dropped');
+  const sessions = (await weir.stat('udp.plain.downstream_sess_active'))!;
+  assert.ok(sessions > 20, `${sessions} sessions`);
+  // 37 of 200 are for others.
+  const open = readdirSync(`/proc/${weir.pid}/fd`).length;
+  assert.ok(open < 175, `${open} descriptors`);
+  assert.equal(await weir.stat('server.contained_faults'), 0);
+  const { code, stdout, stderr } = await weir.stop();
+  assert.equal(code, 0, stderr);
+  assert.match(
+    stdout + stderr,
+    /datagrams of new clients on 127\.0\.0\.1:\d+ are dropped: the descriptors of the process run short/,
+  );
 });

@@ -3,6 +3,7 @@
 import { createSocket, type RemoteInfo, type Socket, type SocketOptions } from 'node:dgram';
 import { isIPv6 } from 'node:net';
 import type { IpAddress } from '../../base/address.ts';
+import { descriptorOfDatagrams } from '../../base/descriptor-budget.ts';
 
 /** Of datagrams that the kernel has not taken; what comes beyond is dropped, as the network would. */
 const MAX_QUEUED_BYTES = 1024 * 1024;
@@ -48,8 +49,14 @@ export class DatagramSocket {
     });
   }
 
+  /** Undefined while there is none, or it cannot be told. */
+  get descriptor(): number | undefined {
+    const descriptor = descriptorOfDatagrams(this.#socket);
+    return descriptor === -1 ? undefined : descriptor;
+  }
+
   /** Sends to, and hears of, this address alone. @param onReady what is said before goes nowhere. @param onFailed there is no such socket. */
-  connect({ ip, port }: IpAddress, onReady: () => void, onFailed: () => void): void {
+  connect({ ip, port }: IpAddress, onReady: () => void, onFailed: (error: NodeJS.ErrnoException) => void): void {
     this.#socket.once('error', onFailed);
     this.#socket.connect(port, ip, () => {
       this.#socket.off('error', onFailed);

@@ -22,6 +22,9 @@ import { type ListenedSocket, UdpSession } from './udp-session.ts';
 const { downstream_sess_no_route, downstream_sess_tx_errors, downstream_sess_rx_errors } = UDP_PROXY_STATS.index;
 const { downstream_rx_datagram_dropped } = UDP_LISTENER_STATS.index;
 
+/** For how long no session begins when there was no descriptor for one. */
+const PAUSE_MS = 100;
+
 export class UdpProxy implements DatagramService {
   readonly settings: UdpProxySettings;
   /** Null when nothing is logged. */
@@ -38,6 +41,8 @@ export class UdpProxy implements DatagramService {
   readonly #listenerStatBase: number;
   readonly #listened: ListenedSocket[] = [];
   #sessionCount = 0;
+  #pausedUntilMs = 0;
+  #hasToldOfPause = false;
   /** It has been said that the cluster would be spoken to in clear. */
   #hasWarned = false;
 
@@ -105,6 +110,17 @@ export class UdpProxy implements DatagramService {
     this.#sessionCount--;
   }
 
+  /** The descriptors of the process run short: for a while no session begins, and those that there are go on. */
+  pause(): void {
+    this.#pausedUntilMs = this.#context.clock.monotonicMs() + PAUSE_MS;
+    if (this.#hasToldOfPause) return;
+    this.#hasToldOfPause = true;
+    const where = formatAddress(this.#addresses[0]!);
+    this.#context.logs.connection.warning(
+      `datagrams of new clients on ${where} are dropped: the descriptors of the process run short`,
+    );
+  }
+
   /** @param stat of UDP_PROXY_STATS. */
   count(stat: number, change: number): void {
     this.#context.stats.values[this.#statBase + stat]! += change;
@@ -147,7 +163,7 @@ export class UdpProxy implements DatagramService {
   }
 
   #begin(listened: ListenedSocket, bytes: Buffer, from: RemoteInfo, key: string): void {
-    if (this.#overload.stopsAccepting) {
+    if (this.#overload.stopsAccepting || this.#context.clock.monotonicMs() < this.#pausedUntilMs) {
       this.#drop();
       return;
     }

@@ -133,6 +133,10 @@ export class UdpSession implements UdpUpstreamOwner, TimeoutOwner {
     this.#countDatagrams(CLUSTER.sess_rx_errors);
   }
 
+  onUpstreamWithoutRoom(): void {
+    this.#proxy.pause();
+  }
+
   /** The client's next datagram begins another session, with another host. */
   onUpstreamGone(upstream: UdpUpstream): void {
     this.#upstreams.delete(upstream.host);

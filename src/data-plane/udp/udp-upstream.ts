@@ -19,6 +19,8 @@ export interface UdpUpstreamOwner {
   onUpstreamDatagram(bytes: Buffer): void;
   onUpstreamSent(isSent: boolean, length: number): void;
   onUpstreamReceiveError(): void;
+  /** The descriptors of the process run short: it is over. Told before that. */
+  onUpstreamWithoutRoom(): void;
   /** It carries nothing more. */
   onUpstreamGone(upstream: UdpUpstream): void;
 }
@@ -27,6 +29,8 @@ export class UdpUpstream implements DatagramSocketOwner, RawConnection {
   readonly host: Host;
   readonly #owner: UdpUpstreamOwner;
   readonly #socket: DatagramSocket;
+  /** Sessions are their clients': the descriptors held back are not for them. */
+  readonly #descriptorBelow: number;
   readonly #stats: UpstreamConnectionStats;
   /** Null once the socket is there. */
   #early: Buffer[] | null = [];
@@ -38,12 +42,16 @@ export class UdpUpstream implements DatagramSocketOwner, RawConnection {
     this.#owner = owner;
     this.#stats = new UpstreamConnectionStats(context, host, host.cluster.breaker, context.clock.monotonicMs());
     host.addRawConnection(this);
+    this.#descriptorBelow = context.descriptorBudget.acceptBelow;
     const address = host.address as IpAddress;
     this.#socket = new DatagramSocket(address.ip, false, false, this);
     this.#socket.connect(
       address,
       () => this.#onReady(),
-      () => this.#lose(),
+      ({ code }) => {
+        if (!this.#isClosed && (code === 'EMFILE' || code === 'ENFILE')) this.#owner.onUpstreamWithoutRoom();
+        this.#lose();
+      },
     );
   }
 
@@ -84,6 +92,11 @@ export class UdpUpstream implements DatagramSocketOwner, RawConnection {
   }
 
   #onReady(): void {
+    if ((this.#socket.descriptor ?? 0) >= this.#descriptorBelow) {
+      this.#owner.onUpstreamWithoutRoom();
+      this.#lose();
+      return;
+    }
     const early = this.#early ?? [];
     this.#early = null;
     for (const bytes of early) this.#send(bytes);
