@@ -87,6 +87,7 @@ export {
   convertHeaderMatcher,
   convertHeaderMatchers,
   convertPathMatch,
+  convertQueryMatchers,
 } from './resources/route-match.ts';
 export { fractionOf, runtimeFlagOf, runtimeFractionOf } from './resources/runtime-settings.ts';
 export { flatRuntimeValues, invalidEntryText } from './resources/runtime-struct.ts';

@@ -15,6 +15,7 @@ import { ADAPTIVE_CONCURRENCY } from './filters.http/adaptive_concurrency/config
 import { BANDWIDTH_LIMIT } from './filters.http/bandwidth_limit/config.ts';
 import { BASIC_AUTH_MANIFEST } from './filters.http/basic_auth/config.ts';
 import { BUFFER_MANIFEST } from './filters.http/buffer/config.ts';
+import { CACHE } from './filters.http/cache/config.ts';
 import { COMPRESSOR_MANIFEST } from './filters.http/compressor/config.ts';
 import { CORS } from './filters.http/cors/config.ts';
 import { CSRF } from './filters.http/csrf/config.ts';
@@ -66,6 +67,7 @@ const HTTP_FILTERS: HttpFilterManifests = {
   'proxy.extensions.filters.http.bandwidth_limit.v3.BandwidthLimit': BANDWIDTH_LIMIT,
   'proxy.extensions.filters.http.basic_auth.v3.BasicAuth': BASIC_AUTH_MANIFEST,
   'proxy.extensions.filters.http.buffer.v3.Buffer': BUFFER_MANIFEST,
+  'proxy.extensions.filters.http.cache.v3.CacheConfig': CACHE,
   'proxy.extensions.filters.http.compressor.v3.Compressor': COMPRESSOR_MANIFEST,
   'proxy.extensions.filters.http.cors.v3.Cors': CORS,
   'proxy.extensions.filters.http.csrf.v3.CsrfPolicy': CSRF,

@@ -13,6 +13,7 @@ import { ADAPTIVE_CONCURRENCY_FILTER } from './filters.http/adaptive_concurrency
 import { BANDWIDTH_LIMIT_FILTER } from './filters.http/bandwidth_limit/filter.ts';
 import { BASIC_AUTH_FILTER } from './filters.http/basic_auth/filter.ts';
 import { BUFFER_FILTER } from './filters.http/buffer/filter.ts';
+import { CACHE_FILTER } from './filters.http/cache/filter.ts';
 import { COMPRESSOR_FILTER } from './filters.http/compressor/filter.ts';
 import { CORS_FILTER } from './filters.http/cors/filter.ts';
 import { CSRF_FILTER } from './filters.http/csrf/filter.ts';
@@ -55,6 +56,7 @@ export const HTTP_FILTERS: HttpFilterRegistry = {
   'filters.http.bandwidth_limit': BANDWIDTH_LIMIT_FILTER,
   'filters.http.basic_auth': BASIC_AUTH_FILTER,
   'filters.http.buffer': BUFFER_FILTER,
+  'filters.http.cache': CACHE_FILTER,
   'filters.http.compressor': COMPRESSOR_FILTER,
   'filters.http.cors': CORS_FILTER,
   'filters.http.csrf': CSRF_FILTER,

@@ -13,6 +13,7 @@ export type ExtensionCategory =
   | 'filters.network'
   | 'filters.upstream_network'
   | 'health_checkers'
+  | 'http.cache'
   | 'http.stateful_session'
   | 'internal_redirect_predicates'
   | 'load_balancing_policies'
@@ -118,7 +119,7 @@ const HTTP_FILTERS: Rows = [
   refused('jwt_authn verifies tokens, and ext_authz asks a service that logs users in', 'filters.http.oauth2'),
   refused('all routes and clusters are there from the start', 'filters.http.on_demand'),
   row('undescribed', 'filters.http.admission_control'),
-  row('undescribed', 'filters.http.cache'),
+  row(`${HTTP}.cache.v3.CacheConfig`, 'filters.http.cache'),
   row('undescribed', 'filters.http.composite'),
   row('undescribed', 'filters.http.custom_response'),
   perRoute(
@@ -255,6 +256,10 @@ export const EXTENSIONS: Readonly<Record<ExtensionCategory, Rows>> = {
   // There are none, neither here nor among those that configurations are known to name.
   'filters.upstream_network': [],
   health_checkers: [row('extensions.health_checkers.redis.v3.Redis', 'health_checkers.redis')],
+  'http.cache': [
+    row('extensions.http.cache.simple_http_cache.v3.SimpleHttpCacheConfig', 'extensions.http.cache.simple'),
+    row('undescribed', 'extensions.http.cache.file_system_http_cache'),
+  ],
   'http.stateful_session': [
     row('extensions.http.stateful_session.cookie.v3.CookieBasedSessionState', 'http.stateful_session.cookie'),
     row('extensions.http.stateful_session.header.v3.HeaderBasedSessionState', 'http.stateful_session.header'),

@@ -80,6 +80,7 @@ const CATEGORY_OF_HOLDER: Readonly<Record<string, ExtensionCategory>> = {
   'proxy.config.route.v3.RetryPolicy.RetryHostPredicate': 'retry_host_predicates',
   'proxy.config.route.v3.RetryPolicy.RetryPriority': 'retry_priorities',
   'proxy.config.trace.v3.Tracing.Http': 'tracers',
+  'proxy.extensions.filters.http.cache.v3.CacheConfig': 'http.cache',
   'proxy.extensions.filters.network.http_connection_manager.v3.HttpFilter': 'filters.http',
 };
 

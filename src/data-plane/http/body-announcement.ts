@@ -7,7 +7,9 @@ import { Framing, type MessageHead } from '../../wasm/http1.ts';
  * @returns how its bytes are framed, one of Framing: whoever writes them puts on what their protocol needs.
  */
 export function announceBody(head: MessageHead, length: number | null): number {
-  if (length !== null && head.framing === Framing.LENGTH && head.contentLength === length) return Framing.LENGTH;
+  const isSaid = length !== null && head.framing === Framing.LENGTH && head.contentLength === length;
+  // A filter may have taken the field away.
+  if (isSaid && head.hasField('content-length')) return Framing.LENGTH;
   head.removeField('transfer-encoding');
   head.removeField('content-length');
   if (length === null) return Framing.UNTIL_CLOSE;

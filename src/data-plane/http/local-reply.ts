@@ -21,6 +21,8 @@ export interface LocalReply {
   readonly format?: BodyFormat;
   readonly flag: ResponseFlag;
   readonly details: string;
+  /** A filter says its whole head: nothing words it anew. */
+  readonly isWhole?: true;
   /** In place of an answer, where the protocol can break off a single stream. */
   readonly isReset?: boolean;
   /** Tells well-behaved callers to back off: a limit was met, not a fault. */

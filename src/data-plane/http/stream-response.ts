@@ -236,7 +236,7 @@ export abstract class StreamResponse extends StreamRecord {
     this.status = wanted.status;
     this.flags |= flagBit(wanted.flag);
     this.details = wanted.details;
-    const { replyRules } = this.manager;
+    const replyRules = wanted.isWhole === true ? null : this.manager.replyRules;
     const worded = wanted.format === undefined ? wanted : this.#worded(wanted, wanted.format, nowMs);
     const edited = replyRules === null ? null : this.#editedHead(worded);
     const told = edited === null ? worded : replyRules!.rewrite(worded, edited, this.facts, nowMs);

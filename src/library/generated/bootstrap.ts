@@ -45,6 +45,7 @@ export type AnyConfig =
   | Typed<'extensions.filters.http.grpc_web.v3.GrpcWeb', GrpcWeb>
   | Typed<'extensions.filters.http.grpc_http1_bridge.v3.Config', GrpcHttp1BridgeConfig>
   | Typed<'extensions.filters.http.grpc_stats.v3.FilterConfig', GrpcStatsFilterConfig>
+  | Typed<'extensions.filters.http.cache.v3.CacheConfig', CacheConfig>
   | Typed<'extensions.filters.http.stateful_session.v3.StatefulSession', StatefulSession>
   | Typed<'extensions.filters.http.ext_authz.v3.ExtAuthz', HttpExtAuthzExtAuthz>
   | Typed<'extensions.filters.http.jwt_authn.v3.JwtAuthentication', JwtAuthentication>
@@ -130,6 +131,7 @@ export type FiltersHttpConfig =
   | Typed<'extensions.filters.http.grpc_web.v3.GrpcWeb', GrpcWeb>
   | Typed<'extensions.filters.http.grpc_http1_bridge.v3.Config', GrpcHttp1BridgeConfig>
   | Typed<'extensions.filters.http.grpc_stats.v3.FilterConfig', GrpcStatsFilterConfig>
+  | Typed<'extensions.filters.http.cache.v3.CacheConfig', CacheConfig>
   | Typed<'extensions.filters.http.stateful_session.v3.StatefulSession', StatefulSession>
   | Typed<'extensions.filters.http.ext_authz.v3.ExtAuthz', HttpExtAuthzExtAuthz>
   | Typed<'extensions.filters.http.jwt_authn.v3.JwtAuthentication', JwtAuthentication>
@@ -162,6 +164,7 @@ export type FiltersHttpPerRouteConfig =
   | Typed<'extensions.filters.http.grpc_web.v3.GrpcWeb', GrpcWeb>
   | Typed<'extensions.filters.http.grpc_http1_bridge.v3.Config', GrpcHttp1BridgeConfig>
   | Typed<'extensions.filters.http.grpc_stats.v3.FilterConfig', GrpcStatsFilterConfig>
+  | Typed<'extensions.filters.http.cache.v3.CacheConfig', CacheConfig>
   | Typed<'extensions.filters.http.stateful_session.v3.StatefulSessionPerRoute', StatefulSessionPerRoute>
   | Typed<'extensions.filters.http.ext_authz.v3.ExtAuthzPerRoute', ExtAuthzPerRoute>
   | Typed<'extensions.filters.http.jwt_authn.v3.PerRouteConfig', JwtAuthnPerRouteConfig>
@@ -212,6 +215,11 @@ export type FiltersUpstreamNetworkConfig =
 
 export type HealthCheckersConfig =
   | Typed<'extensions.health_checkers.redis.v3.Redis', Redis>
+  | TypedAs<'xds.type.v3.TypedStruct', XdsTypeTypedStruct>
+  | TypedAs<'udpa.type.v1.TypedStruct', UdpaTypeTypedStruct>;
+
+export type HttpCacheConfig =
+  | Typed<'extensions.http.cache.simple_http_cache.v3.SimpleHttpCacheConfig', SimpleHttpCacheConfig>
   | TypedAs<'xds.type.v3.TypedStruct', XdsTypeTypedStruct>
   | TypedAs<'udpa.type.v1.TypedStruct', UdpaTypeTypedStruct>;
 
@@ -742,6 +750,35 @@ export interface BufferedAdminSink {
 export interface BuildVersion {
   readonly version?: SemanticVersion | undefined;
   readonly metadata?: JsonObject | undefined;
+}
+
+/** proxy.extensions.filters.http.cache.v3.CacheConfig */
+export interface CacheConfig {
+  readonly typed_config?: HttpCacheConfig | undefined;
+  readonly typedConfig?: HttpCacheConfig | undefined;
+  readonly allowed_vary_headers?: readonly ProxyTypeMatcherStringMatcher[] | undefined;
+  readonly allowedVaryHeaders?: readonly ProxyTypeMatcherStringMatcher[] | undefined;
+  readonly key_creator_params?: CacheConfig_KeyCreatorParams | undefined;
+  readonly keyCreatorParams?: CacheConfig_KeyCreatorParams | undefined;
+  readonly max_body_bytes?: number | undefined;
+  readonly maxBodyBytes?: number | undefined;
+  readonly disabled?: boolean | undefined;
+  readonly ignore_request_cache_control_header?: boolean | undefined;
+  readonly ignoreRequestCacheControlHeader?: boolean | undefined;
+  readonly override_upstream_cluster?: string | undefined;
+  readonly overrideUpstreamCluster?: string | undefined;
+}
+
+/** proxy.extensions.filters.http.cache.v3.CacheConfig.KeyCreatorParams */
+export interface CacheConfig_KeyCreatorParams {
+  readonly exclude_scheme?: boolean | undefined;
+  readonly excludeScheme?: boolean | undefined;
+  readonly exclude_host?: boolean | undefined;
+  readonly excludeHost?: boolean | undefined;
+  readonly query_parameters_included?: readonly QueryParameterMatcher[] | undefined;
+  readonly queryParametersIncluded?: readonly QueryParameterMatcher[] | undefined;
+  readonly query_parameters_excluded?: readonly QueryParameterMatcher[] | undefined;
+  readonly queryParametersExcluded?: readonly QueryParameterMatcher[] | undefined;
 }
 
 /** proxy.config.core.v3.CelExpressionConfig */
@@ -5823,6 +5860,9 @@ export interface SetMetadataMetadata {
   readonly typed_value?: AnyConfig | undefined;
   readonly typedValue?: AnyConfig | undefined;
 }
+
+/** proxy.extensions.http.cache.simple_http_cache.v3.SimpleHttpCacheConfig */
+export interface SimpleHttpCacheConfig {}
 
 /** proxy.extensions.stat_sinks.open_telemetry.v3.SinkConfig */
 export interface SinkConfig {

@@ -4276,6 +4276,25 @@ export interface BufferPerRoute {
   readonly override?: 'disabled' | 'buffer';
 }
 
+/** proxy.extensions.filters.http.cache.v3.CacheConfig */
+export interface CacheConfig {
+  typed_config: Any | null;
+  allowed_vary_headers: ProxyTypeMatcherStringMatcher[];
+  key_creator_params: CacheConfig_KeyCreatorParams | null;
+  max_body_bytes: number;
+  disabled: BoolValue | null;
+  ignore_request_cache_control_header: boolean;
+  override_upstream_cluster: string;
+}
+
+/** proxy.extensions.filters.http.cache.v3.CacheConfig.KeyCreatorParams */
+export interface CacheConfig_KeyCreatorParams {
+  exclude_scheme: boolean;
+  exclude_host: boolean;
+  query_parameters_included: QueryParameterMatcher[];
+  query_parameters_excluded: QueryParameterMatcher[];
+}
+
 /** proxy.extensions.filters.http.compressor.v3.Compressor */
 export interface Compressor {
   content_length: UInt32Value | null;
@@ -5451,6 +5470,9 @@ export interface Redis {
   key: string;
   aws_iam: Struct | null;
 }
+
+/** proxy.extensions.http.cache.simple_http_cache.v3.SimpleHttpCacheConfig */
+export interface SimpleHttpCacheConfig {}
 
 /** proxy.extensions.http.header_formatters.preserve_case.v3.PreserveCaseFormatterConfig */
 export interface PreserveCaseFormatterConfig {
@@ -6810,6 +6832,8 @@ export interface MessageTypes {
   'proxy.extensions.filters.http.basic_auth.v3.BasicAuthPerRoute': BasicAuthPerRoute;
   'proxy.extensions.filters.http.buffer.v3.Buffer': Buffer;
   'proxy.extensions.filters.http.buffer.v3.BufferPerRoute': BufferPerRoute;
+  'proxy.extensions.filters.http.cache.v3.CacheConfig': CacheConfig;
+  'proxy.extensions.filters.http.cache.v3.CacheConfig.KeyCreatorParams': CacheConfig_KeyCreatorParams;
   'proxy.extensions.filters.http.compressor.v3.Compressor': Compressor;
   'proxy.extensions.filters.http.compressor.v3.Compressor.CommonDirectionConfig': Compressor_CommonDirectionConfig;
   'proxy.extensions.filters.http.compressor.v3.Compressor.RequestDirectionConfig': Compressor_RequestDirectionConfig;
@@ -6945,6 +6969,7 @@ export interface MessageTypes {
   'proxy.extensions.filters.udp.udp_proxy.v3.Route': UdpProxyRoute;
   'proxy.extensions.health_check.event_sinks.file.v3.HealthCheckEventFileSink': HealthCheckEventFileSink;
   'proxy.extensions.health_checkers.redis.v3.Redis': Redis;
+  'proxy.extensions.http.cache.simple_http_cache.v3.SimpleHttpCacheConfig': SimpleHttpCacheConfig;
   'proxy.extensions.http.header_formatters.preserve_case.v3.PreserveCaseFormatterConfig': PreserveCaseFormatterConfig;
   'proxy.extensions.http.original_ip_detection.custom_header.v3.CustomHeaderConfig': CustomHeaderConfig;
   'proxy.extensions.http.original_ip_detection.xff.v3.XffConfig': XffConfig;
