@@ -205,9 +205,10 @@ for (const protocol of ['HTTP/1', 'HTTP/2'] as const) {
       await arrived(upstream.requests, 1);
       clock.turn(2900);
       assert.equal(proxy.httpStat('downstream_rq_active'), 1);
-      clock.turn(200);
-      assert.deepEqual(await answer(), [504, 'upstream max stream duration reached']);
       assert.equal(proxy.httpStat('downstream_rq_max_duration_reached'), 0);
+      clock.turn(200);
+      assert.deepEqual(await answer(), [504, 'downstream duration timeout']);
+      assert.equal(proxy.httpStat('downstream_rq_max_duration_reached'), 1);
     });
 
     test('begins anew with a redirect that is followed', async (t) => {

@@ -192,7 +192,7 @@ describe('a head that comes in parts', () => {
     clock.turn(750);
     assert.equal(proxy.httpStat('downstream_rq_idle_timeout'), 0);
     clock.turn(60);
-    assert.equal(proxy.clusterStat('web', 'upstream_rq_max_duration_reached'), 1);
+    assert.equal(proxy.httpStat('downstream_rq_max_duration_reached'), 1);
     assert.match(await wire.until('\r\n\r\n'), /^HTTP\/1\.1 504 /);
   });
 });

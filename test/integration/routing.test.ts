@@ -331,7 +331,10 @@ describe('limits of a request', () => {
     );
     assert.equal((await get('/', ['x-proxy-upstream-rq-per-try-timeout-ms: 20'])).status, 504);
     assert.equal(proxy.clusterStat('web', 'upstream_rq_per_try_timeout'), 1);
-    assert.equal((await get('/duration')).body, 'upstream max stream duration reached');
+    assert.equal((await get('/duration')).body, 'downstream duration timeout');
+    assert.equal(proxy.httpStat('downstream_rq_max_duration_reached'), 1);
+    const asked = ['x-proxy-upstream-stream-duration-ms: 20'];
+    assert.equal((await get('/', asked)).body, 'upstream max stream duration reached');
     assert.equal(proxy.clusterStat('web', 'upstream_rq_max_duration_reached'), 1);
     assert.deepEqual([(await get('/idle')).body, proxy.httpStat('downstream_rq_idle_timeout')], ['stream timeout', 1]);
     // A request that has not arrived in full is the client's own fault.

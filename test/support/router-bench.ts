@@ -27,6 +27,7 @@ export class NotingStream extends NotingClient {
   redirects: InternalRedirects | null = null;
   setCookies: readonly string[] | null = ['a=b'];
   maxStreamDurationMs = 0;
+  routeDurationMs = 0;
   hedgesOnPerTryTimeout = false;
   wantsAltResponse = false;
   /** Of the connection; null when nobody knows. */

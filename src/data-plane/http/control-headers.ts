@@ -77,7 +77,7 @@ export function obeyControlHeaders(head: RequestHead, limits: RequestLimits, res
   if (hedge === 'true' || hedge === 'false') limits.hedgesOnPerTryTimeout = hedge === 'true';
 }
 
-/** The request names the duration of its stream, in place of what its route and its cluster say of it. */
+/** The request names how long upstreams may take for it, in place of what their cluster says. */
 export function namesStreamDuration(head: RequestHead): boolean {
   return milliseconds(head, STREAM_DURATION) !== undefined;
 }

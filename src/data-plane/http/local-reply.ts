@@ -1,7 +1,7 @@
 // Answers that the proxy gives itself, as the reference words them. Every error of the HTTP path becomes a response
 // here and nowhere else. `flag` and `details` say in access logs why.
 
-import { grpcMessage, grpcStatusOfHttp } from '../../base/grpc-status.ts';
+import { GrpcStatus, grpcMessage, grpcStatusOfHttp } from '../../base/grpc-status.ts';
 import { STATUS_CODES } from '../../base/node-http.ts';
 import type { ResponseFlagName } from '../response-flags.ts';
 import type { UpstreamFailure } from '../upstream/pool/failure.ts';
@@ -127,12 +127,13 @@ export const MAX_STREAM_DURATION: LocalReply = {
 };
 /** The same while the client has not sent all of its request. */
 export const MAX_STREAM_DURATION_REQUEST: LocalReply = { ...MAX_STREAM_DURATION, status: 408 };
-/** By the connection manager's limit, whatever the route's. */
+/** By the limit of the connection manager, or that of the route in its place. A caller of gRPC has set itself such a time. */
 export const DOWNSTREAM_DURATION: LocalReply = {
   status: 504,
   body: 'downstream duration timeout',
   flag: '-',
   details: 'max_duration_timeout',
+  grpcStatus: GrpcStatus.deadlineExceeded,
 };
 /** The same while the client has not sent all of its request. */
 export const DOWNSTREAM_DURATION_REQUEST: LocalReply = { ...DOWNSTREAM_DURATION, status: 408 };

@@ -17,7 +17,7 @@ interface LimitReplies {
   readonly earlyReply: replies.LocalReply;
 }
 
-/** The connection manager's, whatever becomes of the request. */
+/** The connection manager's or the route's, whatever becomes of the request. */
 interface DownstreamLimit extends LimitReplies {
   readonly stat: null;
 }
@@ -59,6 +59,7 @@ export const PER_TRY_IDLE_LIMIT: UpstreamLimit = {
   isCharged: true,
   endsBudget: true,
 };
+/** Of a try, by its cluster, or of the exchange with upstreams, by the request's own header. */
 export const DURATION_LIMIT: UpstreamLimit = {
   reply: replies.MAX_STREAM_DURATION,
   earlyReply: replies.MAX_STREAM_DURATION_REQUEST,

@@ -75,6 +75,7 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
   timeoutMs = 0;
   perTryTimeoutMs = 0;
   maxStreamDurationMs = 0;
+  routeDurationMs = 0;
   /** The connection manager's own limit does not count. */
   replacesDuration = false;
   hedgesOnPerTryTimeout = false;
@@ -240,7 +241,7 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
     this.redirects?.keep(bytes, start, end);
     this.#send(upstream, bytes, start, end, isEnd);
     if (this.hasEnded) return true;
-    if (this.maxStreamDurationMs > 0) this.#limit(DURATION_LIMIT, this.startedMs + this.maxStreamDurationMs);
+    this.#limitDurations(this.startedMs);
     if (isEnd) this.#armTimeouts(this.requestCompleteMs);
     return !hasBody || this.#noteSending(upstream.canSend);
   }
@@ -436,7 +437,7 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
     this.#send(upstream, body, 0, body.length, true);
     if (this.hasEnded) return;
     if (!this.replacesDuration) this.#limitDuration(nowMs);
-    if (this.maxStreamDurationMs > 0) this.#limit(DURATION_LIMIT, nowMs + this.maxStreamDurationMs);
+    this.#limitDurations(nowMs);
     this.#armTimeouts(nowMs);
   }
 
@@ -505,6 +506,12 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
 
   #armTimeouts(nowMs: number): void {
     if (this.timeoutMs > 0) this.#limit(ROUTE_LIMIT, nowMs + this.timeoutMs);
+  }
+
+  /** Where the route, or the request itself, limits its stream. */
+  #limitDurations(fromMs: number): void {
+    if (this.routeDurationMs > 0) this.#limit(STREAM_LIMIT, fromMs + this.routeDurationMs);
+    if (this.maxStreamDurationMs > 0) this.#limit(DURATION_LIMIT, fromMs + this.maxStreamDurationMs);
   }
 
   /** Where the connection manager limits streams. */

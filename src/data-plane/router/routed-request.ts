@@ -41,6 +41,8 @@ export interface RoutedRequest
   tally: RequestTally | null;
   /** The route says itself how long its streams may last, in place of the connection manager. */
   replacesDuration: boolean;
+  /** How long, from its first byte; 0 for any time. */
+  routeDurationMs: number;
   /** Null for requests of routes that follow no redirects. */
   redirects: InternalRedirects | null;
   /** Cookies that the response gives the client; null for none. */

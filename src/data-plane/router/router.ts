@@ -338,11 +338,12 @@ export class Router {
   #setLimits(stream: RoutedRequest, head: RequestHead, plan: ForwardPlan, retry: RetryPolicy | null): void {
     stream.timeoutMs = plan.timeoutMs;
     if (plan.grpcTimeout !== null && stream.isGrpc) stream.timeoutMs = grpcTimeoutMs(head, plan.grpcTimeout);
-    stream.maxStreamDurationMs = plan.maxStreamDurationMs;
+    stream.maxStreamDurationMs = 0;
+    stream.routeDurationMs = plan.maxStreamDurationMs;
     stream.replacesDuration = plan.replacesStreamDuration;
     if (plan.grpcStreamDuration !== null && namesGrpcTimeout(head)) {
       stream.replacesDuration = true;
-      stream.maxStreamDurationMs = grpcTimeoutMs(head, plan.grpcStreamDuration);
+      stream.routeDurationMs = grpcTimeoutMs(head, plan.grpcStreamDuration);
     }
     if (plan.idleTimeoutMs !== null) stream.setIdleTimeout(plan.idleTimeoutMs);
     stream.perTryTimeoutMs = retry === null ? 0 : retry.perTryTimeoutMs;
