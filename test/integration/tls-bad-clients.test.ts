@@ -7,6 +7,7 @@ import { connect, type Socket } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import type { ConnectionOptions } from 'node:tls';
 import { CertificateFolder, type TestCertificate } from '../support/certificates.ts';
+import { helloMessage, record } from '../support/client-hello.ts';
 import { eventually } from '../support/eventually.ts';
 import { tlsClient } from '../support/tls-client.ts';
 import { bootstrapOf, pair, tlsListener } from '../support/tls-config.ts';
@@ -134,6 +135,38 @@ describe('clients whose handshake fails', () => {
       }
     });
   }
+});
+
+describe('clients that stop behind any byte of their first message', () => {
+  it("are in nobody's way, and are counted however they leave", async () => {
+    const hello = record(helloMessage({ serverName: 'a.example' }));
+    const port = ports.get('tls')!;
+    const errors = (await weir.stat('listener.tls.ssl.connection_error')) ?? 0;
+    const descriptors = descriptorCount();
+    const stopped: Socket[] = [];
+    for (let length = 1; length < hello.length; length += 1) {
+      const socket = connect(port, '127.0.0.1').on('error', () => {});
+      await once(socket, 'connect');
+      await new Promise((resolve) => socket.resume().write(hello.subarray(0, length), resolve));
+      stopped.push(socket);
+    }
+    const neighbour = tlsClient(port, { ca: certificate.certificate });
+    neighbour.write(REQUEST);
+    const [answer] = (await once(neighbour, 'data')) as [Buffer];
+    assert.match(answer.toString('latin1'), /^HTTP\/1\.1 200 OK\r\n/);
+    neighbour.destroy();
+    // They have been read: the proxy closes none of them by itself.
+    await weir.untilStat('listener.tls.downstream_cx_active', stopped.length);
+    const leave = [
+      (socket: Socket) => socket.end(),
+      (socket: Socket) => socket.destroy(),
+      (socket: Socket) => socket.resetAndDestroy(),
+    ];
+    for (const [index, socket] of stopped.entries()) leave[index % leave.length]!(socket);
+    await weir.untilStat('listener.tls.downstream_cx_active', 0);
+    assert.equal(await weir.stat('listener.tls.ssl.connection_error'), errors + stopped.length);
+    await eventually(() => descriptorCount() <= descriptors, 'what was open before, and no more');
+  });
 });
 
 describe('a client that wants to change its keys, and with them perhaps its certificate', () => {

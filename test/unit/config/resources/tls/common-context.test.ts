@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHash, X509Certificate } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { protoSchema } from '../../../../../src/config/proto/root.ts';
@@ -9,6 +9,7 @@ import type { CommonTlsContext, Secret } from '../../../../../src/config/resourc
 import { convertCommonContext } from '../../../../../src/config/resources/tls/common-context.ts';
 import { staticSecrets } from '../../../../../src/config/resources/tls/secrets.ts';
 import type { TlsSettings } from '../../../../../src/snapshot/index.ts';
+import { asNobody } from '../../../../support/as-nobody.ts';
 import { CertificateFolder, type TestCertificate } from '../../../../support/certificates.ts';
 
 const TLS = 'proxy.extensions.transport_sockets.tls.v3';
@@ -299,6 +300,19 @@ describe('validation in a TLS context', () => {
       validation_context: { ...validation_context, trusted_ca: { environment_variable: 'NO_CA' } },
     });
     assert.deepEqual(unset.errors, ['tls.validation_context.trusted_ca.environment_variable: "NO_CA" is not set']);
+  });
+
+  it('is told of a key that this user may not read', () => {
+    const closed = join(folder.path, 'closed.key');
+    writeFileSync(closed, ec.key, { mode: 0 });
+    chmodSync(folder.path, 0o755);
+    const tls_certificates = [{ ...pair(ec), private_key: file(closed) }];
+    const { errors } = asNobody(() => convert({ tls_certificates }));
+    assert.equal(errors.length, 1);
+    assert.match(
+      errors[0]!,
+      /^tls\.tls_certificates\[0\]\.private_key: ".*closed\.key" cannot be read: EACCES: permission denied/,
+    );
   });
 
   it('puts a secret over a context', () => {
