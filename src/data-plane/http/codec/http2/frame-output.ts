@@ -11,8 +11,12 @@ import { DEFAULT_FRAME_BYTES, FRAME_HEADER_BYTES, FrameFlag, FrameType } from '.
 const SMALL_BYTES = 8192;
 /** Room for four full frames of content with their heads: larger ones would leave the processor's cache before they are written. */
 const LARGE_BYTES = 69632;
-/** Slabs of a size that wait for the next session of the worker. */
-const FREE_LIMIT = 64;
+/**
+ * Slabs that wait for the next session of the worker. Of small ones as many as connections may well have something to say in one
+ * turn, 4 MiB: what goes beyond is allocated in each turn, and keeps the garbage collector busy. Large ones are given back while others fill.
+ */
+const FREE_SMALL = 512;
+const FREE_LARGE = 64;
 
 /** Slabs of one worker that nobody writes from or to. */
 export class FrameSlabs {
@@ -26,8 +30,9 @@ export class FrameSlabs {
   }
 
   give(slab: Buffer): void {
-    const free = slab.length === SMALL_BYTES ? this.#small : this.#large;
-    if (free.length < FREE_LIMIT) free.push(slab);
+    const isSmall = slab.length === SMALL_BYTES;
+    const free = isSmall ? this.#small : this.#large;
+    if (free.length < (isSmall ? FREE_SMALL : FREE_LARGE)) free.push(slab);
   }
 }
 

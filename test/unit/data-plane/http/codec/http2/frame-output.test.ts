@@ -25,6 +25,28 @@ function bodies(bytes: Buffer): string {
   return text;
 }
 
+describe('slabs of frames', () => {
+  /** @returns how many of so many that a turn has taken and given back the next turn gets again. */
+  function usedAgain(turn: number, bytes: number): number {
+    const slabs = new FrameSlabs();
+    const take = (): Buffer[] => Array.from({ length: turn }, () => slabs.take(bytes));
+    const first = new Set(take());
+    assert.equal(first.size, turn);
+    for (const slab of first) slabs.give(slab);
+    return take().filter((slab) => first.has(slab)).length;
+  }
+
+  it('are used again by some hundreds of sessions that write in one turn', () => {
+    assert.equal(usedAgain(512, 100), 512);
+    assert.equal(usedAgain(64, FRAME), 64);
+  });
+
+  it('are let go where there are more, so that a burst does not keep its memory', () => {
+    assert.equal(usedAgain(600, 100), 512);
+    assert.equal(usedAgain(100, FRAME), 64);
+  });
+});
+
 describe('frames to send', () => {
   it('leave in one write as long as they fit, in one for each slab beyond that', () => {
     const output = new FrameOutput(new FrameSlabs());
