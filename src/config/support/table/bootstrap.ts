@@ -23,7 +23,7 @@ export const BOOTSTRAP_SUPPORT: SupportTable = {
     fields: {
       node: supported(),
       static_resources: supported(),
-      dynamic_resources: rejected(),
+      dynamic_resources: rejected('write listeners and clusters into static_resources'),
       cluster_manager: supported(),
       flags_path: warned(),
       stats_sinks: supported(),

@@ -296,7 +296,9 @@ export const HTTP_SUPPORT: SupportTable = {
       strict_check_headers: supported('of requests from inside'),
       respect_expected_rq_timeout: supported('of requests from inside'),
       reject_connect_request_early_data: onlyElseWarned([false]),
-      upstream_http_filters: rejected(),
+      upstream_http_filters: rejected('put the filters before the router'),
+      upstream_log: warned('operators of access_log in the connection manager tell of upstreams, too'),
+      upstream_log_options: warned('operators of access_log in the connection manager tell of upstreams, too'),
     },
   },
 };

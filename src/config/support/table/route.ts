@@ -49,6 +49,8 @@ export const ROUTE_SUPPORT: SupportTable = {
   'proxy.config.route.v3.RouteConfiguration': {
     otherwise: rejected(),
     fields: {
+      vhds: rejected('write the virtual hosts into route_config'),
+      cluster_specifier_plugins: rejected('neither Lua nor Go runs here; cluster_header leaves the choice to a filter'),
       name: supported(),
       virtual_hosts: supported(),
       validate_clusters: supported(),
@@ -100,6 +102,8 @@ export const ROUTE_SUPPORT: SupportTable = {
   'proxy.config.route.v3.Route': {
     otherwise: rejected(),
     fields: {
+      filter_action: rejected('no filter of this build answers in place of a route; use direct_response'),
+      non_forwarding_action: rejected('write a route, a redirect or a direct_response'),
       name: supported(),
       match: supported(),
       route: supported(),
@@ -191,6 +195,7 @@ export const ROUTE_SUPPORT: SupportTable = {
   [`${RATE_LIMIT}.Action`]: {
     otherwise: rejected(),
     fields: {
+      extension: rejected('requests are described by the other actions alone'),
       source_cluster: supported("the node's cluster"),
       destination_cluster: supported('not where the cluster is named by a header'),
       request_headers: supported(),
@@ -221,11 +226,16 @@ export const ROUTE_SUPPORT: SupportTable = {
   },
   [`${RATE_LIMIT}.Action.GenericKey`]: {
     otherwise: rejected(),
-    fields: { descriptor_value: supported('without command operators'), descriptor_key: supported() },
+    fields: {
+      default_value: rejected('descriptor_value is always there: it has no command operators'),
+      descriptor_value: supported('without command operators'),
+      descriptor_key: supported(),
+    },
   },
   [`${RATE_LIMIT}.Action.HeaderValueMatch`]: {
     otherwise: rejected(),
     fields: {
+      default_value: rejected('descriptor_value is always there: it has no command operators'),
       descriptor_value: supported('without command operators'),
       expect_match: supported(),
       headers: supported(),
@@ -235,6 +245,7 @@ export const ROUTE_SUPPORT: SupportTable = {
   [`${RATE_LIMIT}.Action.QueryParameterValueMatch`]: {
     otherwise: rejected(),
     fields: {
+      default_value: rejected('descriptor_value is always there: it has no command operators'),
       descriptor_value: supported('without command operators'),
       expect_match: supported(),
       query_parameters: supported(),
@@ -399,7 +410,8 @@ export const ROUTE_SUPPORT: SupportTable = {
       max_stream_duration: supported(),
       max_grpc_timeout: supported(),
       grpc_timeout_offset: supported('takes effect with max_grpc_timeout'),
-      flush_timeout: warned(),
+      flush_timeout: warned('stream_flush_timeout of the connection manager holds for all routes'),
+      websocket_config: rejected('write an entry of upgrade_configs with upgrade_type websocket'),
       retry_policy: supported(),
       retry_policy_typed_config: TYPED_RETRY_POLICY,
       hedge_policy: supported(),
@@ -548,7 +560,10 @@ export const ROUTE_SUPPORT: SupportTable = {
   },
   'proxy.config.route.v3.RouteAction.UpgradeConfig.ConnectConfig': {
     otherwise: rejected(),
-    fields: { allow_post: only([false]) },
+    fields: {
+      allow_post: only([false], 'tunnels are asked for by CONNECT; a POST is forwarded as any request'),
+      proxy_protocol_config: rejected('have the cluster write the header, by the proxy_protocol transport socket'),
+    },
   },
   'proxy.config.route.v3.DirectResponseAction': {
     otherwise: warned(),
