@@ -15,6 +15,9 @@ import { LISTENER_SUPPORT } from './listener.ts';
 import { matchingSupport } from './matching.ts';
 import { OVERLOAD_SUPPORT } from './overload.ts';
 import { ROUTE_ACTIONS_OF_MATCHERS, ROUTE_SUPPORT } from './route.ts';
+import { ROUTE_ACTION_SUPPORT } from './route-action.ts';
+import { ROUTE_MATCH_SUPPORT } from './route-match.ts';
+import { ROUTE_RATE_LIMIT_SUPPORT } from './route-rate-limits.ts';
 import { TAP_CONFIG_SUPPORT } from './tap.ts';
 import { SECRET_SUPPORT, TLS_CONTEXT_SUPPORT } from './tls.ts';
 import { TRACING_SUPPORT } from './tracing.ts';
@@ -26,6 +29,9 @@ export const SUPPORT: SupportTable = {
   ...UDP_SUPPORT,
   ...HTTP_SUPPORT,
   ...ROUTE_SUPPORT,
+  ...ROUTE_MATCH_SUPPORT,
+  ...ROUTE_ACTION_SUPPORT,
+  ...ROUTE_RATE_LIMIT_SUPPORT,
   ...matchingSupport([...ROUTE_ACTIONS_OF_MATCHERS, UDP_ROUTE]),
   ...CLUSTER_SUPPORT,
   ...CLUSTER_HOSTS_SUPPORT,
