@@ -277,10 +277,13 @@ class SlowingFaultFilter extends FaultFilter {
   #pacing: Pacing | null = null;
   /** Something is held back. */
   #isPacing = false;
+  /** More has come since the last piece was let go, perhaps because it was: there is room then. */
+  #hasMore = false;
   #cancelPiece: (() => void) | null = null;
 
   encodeData(_data: BodyData): FilterStatus {
     if (this.#pacing === null) return 'continue';
+    this.#hasMore = true;
     if (!this.#isPacing) {
       this.#isPacing = true;
       this.#pacing.begin(this.faults.context.clock.monotonicMs());
@@ -308,8 +311,9 @@ class SlowingFaultFilter extends FaultFilter {
   }
 
   #release(pacing: Pacing): void {
+    this.#hasMore = false;
     const held = this.callbacks.releaseResponse(pacing.take(this.faults.context.clock.monotonicMs()));
-    if (held > 0) {
+    if (held > 0 || this.#hasMore) {
       this.#releaseIn(PIECE_MS);
       return;
     }
