@@ -82,9 +82,9 @@ const NETWORK_FILTERS: Rows = [
   ),
   row(`${NETWORK}.connection_limit.v3.ConnectionLimit`, 'filters.network.connection_limit'),
   row(`${NETWORK}.ratelimit.v3.RateLimit`, 'filters.network.ratelimit', 'ratelimit'),
-  row('undescribed', 'filters.network.client_ssl_auth', 'client_ssl_auth'),
+  refused('rbac judges by certificates', 'filters.network.client_ssl_auth', 'client_ssl_auth'),
   row(`${NETWORK}.ext_authz.v3.ExtAuthz`, 'filters.network.ext_authz', 'ext_authz'),
-  row('undescribed', 'filters.network.mongo_proxy', 'mongo_proxy'),
+  refused('tcp_proxy carries it, without statistics of its commands', 'filters.network.mongo_proxy', 'mongo_proxy'),
   row(`${NETWORK}.redis_proxy.v3.RedisProxy`, 'filters.network.redis_proxy', 'redis_proxy'),
 ];
 
@@ -168,7 +168,14 @@ const LISTENER_FILTERS: Rows = [
   row(`${LISTENER}.tls_inspector.v3.TlsInspector`, 'filters.listener.tls_inspector', 'listener.tls_inspector'),
   row(`${LISTENER}.http_inspector.v3.HttpInspector`, 'filters.listener.http_inspector', 'listener.http_inspector'),
   row(`${LISTENER}.original_dst.v3.OriginalDst`, 'filters.listener.original_dst', 'listener.original_dst'),
-  row(`${LISTENER}.original_src.v3.OriginalSrc`, 'filters.listener.original_src', 'listener.original_src'),
+  {
+    ...row(`${LISTENER}.original_src.v3.OriginalSrc`, 'filters.listener.original_src', 'listener.original_src'),
+    instead: 'upstreams see the address of this proxy; a PROXY header to them tells that of the client',
+  },
+  refused(
+    'the network filter local_ratelimit closes connections before their handshake',
+    'filters.listener.local_ratelimit',
+  ),
   row(`${LISTENER}.proxy_protocol.v3.ProxyProtocol`, 'filters.listener.proxy_protocol', 'listener.proxy_protocol'),
   row('extensions.filters.udp.udp_proxy.v3.UdpProxyConfig', 'filters.udp_listener.udp_proxy', 'filters.udp.udp_proxy'),
 ];

@@ -24,6 +24,8 @@ import {
 } from './extensions.ts';
 import { DOWNSTREAM_TLS } from './tls.ts';
 
+const NO_FINGERPRINTS = 'clients have no fingerprints here; rbac judges by addresses, server names and certificates';
+
 export const LISTENER_SUPPORT: SupportTable = {
   'proxy.config.listener.v3.Listener': {
     otherwise: rejected(),
@@ -54,14 +56,18 @@ export const LISTENER_SUPPORT: SupportTable = {
         'no delay, keepalive and type of service of accepted sockets, others of those that listen',
       ),
       bugfix_reverse_write_filter_order: warned('the order is the corrected one'),
-      connection_balance_config: warned(),
+      connection_balance_config: warned('the kernel spreads connections over the workers'),
       reuse_port: supported('each worker accepts on a socket of its own'),
       enable_reuse_port: onlyElseWarned([true], 'the first worker accepts alone'),
-      enable_mptcp: warned(),
+      enable_mptcp: warned('connections are of plain TCP'),
       access_log: supported(),
       ignore_global_conn_limit: supported(),
       bypass_overload_manager: supported('its limit of connections, too'),
-      max_connections_to_accept_per_socket_event: warned(),
+      max_connections_to_accept_per_socket_event: warned('each connection is accepted in a turn of its own'),
+      api_listener: rejected('programs that embed this proxy reach it over a port'),
+      internal_listener: rejected('proxies on one machine reach each other over a Unix socket or loopback'),
+      filter_chain_matcher: rejected('filter_chain_match of the chains chooses by the same facts'),
+      fcds_config: rejected('chains stand in the listener'),
     },
   },
   'proxy.config.listener.v3.Listener.DeprecatedV1': {
@@ -84,6 +90,8 @@ export const LISTENER_SUPPORT: SupportTable = {
       initial_read_buffer_size: supported('of no effect: what has come is read as it is'),
       close_connection_on_client_hello_parsing_errors: supported('plain text goes on as it is'),
       max_client_hello_size: supported('with the heads of its records'),
+      enable_ja3_fingerprinting: rejected(NO_FINGERPRINTS),
+      enable_ja4_fingerprinting: rejected(NO_FINGERPRINTS),
     },
   },
   [HTTP_INSPECTOR]: { otherwise: rejected(), fields: {} },
@@ -125,7 +133,10 @@ export const LISTENER_SUPPORT: SupportTable = {
       destination_port: supported(),
       prefix_ranges: supportedWhole(),
       server_names: supported('exact, or `*.` and the end of a name; the TLS inspector is added where it is needed'),
-      transport_protocol: only(['raw_buffer', 'tls']),
+      transport_protocol: only(['raw_buffer', 'tls'], 'there is no QUIC'),
+      sni_domains: rejected('use server_names'),
+      address_suffix: rejected('never had an effect; use prefix_ranges'),
+      suffix_len: rejected('never had an effect; use prefix_ranges'),
       application_protocols: supported('by the TLS inspector and the HTTP inspector'),
       direct_source_prefix_ranges: supportedWhole(),
       source_type: supported(),
@@ -163,13 +174,15 @@ export const LISTENER_SUPPORT: SupportTable = {
       metadata_match: supportedWhole('takes effect in clusters with subsets'),
       idle_timeout: supported(),
       max_connect_attempts: supported(),
-      downstream_idle_timeout: warned(),
-      upstream_idle_timeout: warned(),
+      downstream_idle_timeout: warned('idle_timeout holds, for both directions together'),
+      upstream_idle_timeout: warned('idle_timeout holds, for both directions together'),
       max_downstream_connection_duration: supported(),
       max_downstream_connection_duration_jitter_percentage: supported(),
       hash_policy: supported('takes effect with RING_HASH and MAGLEV'),
       backoff_options: supported(),
-      proxy_protocol_tlvs: warned('takes effect only with the PROXY protocol'),
+      proxy_protocol_tlvs: warned('headers to upstreams have the TLVs of their transport socket'),
+      deprecated_v1: rejected('use a filter chain for each route, chosen by filter_chain_match'),
+      on_demand: rejected('all clusters are there from the start'),
       upstream_connect_mode: supported(
         'handshakes come before network filters, so that ON_DOWNSTREAM_TLS_HANDSHAKE is IMMEDIATE',
       ),

@@ -21,7 +21,14 @@ export const UDP_SUPPORT: SupportTable = {
   },
   'proxy.config.listener.v3.UdpListenerConfig': {
     otherwise: rejected(),
-    fields: { udp_listener_name: supported('`raw_udp_listener`'), downstream_socket_config: supported() },
+    fields: {
+      udp_listener_name: supported('`raw_udp_listener`'),
+      downstream_socket_config: supported(),
+      quic_options: rejected('there is no QUIC'),
+      udp_packet_packet_writer_config: rejected('datagrams are written by one way alone'),
+      config: rejected('use the listener filter udp_proxy'),
+      typed_config: rejected('use the listener filter udp_proxy'),
+    },
   },
   'proxy.config.core.v3.UdpSocketConfig': {
     otherwise: rejected(),
@@ -41,6 +48,8 @@ export const UDP_SUPPORT: SupportTable = {
       upstream_socket_config: supported(),
       use_per_packet_load_balancing: supported(),
       access_log: supported(),
+      use_original_src_ip: rejected('hosts see the address of this proxy; access_log tells who asked'),
+      session_filters: rejected('there is none; matcher chooses by addresses and ports'),
       proxy_access_log: warned('sessions are logged by access_log'),
       access_log_options: warned('sessions are logged at their end'),
     },

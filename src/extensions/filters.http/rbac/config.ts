@@ -24,6 +24,8 @@ export const RBAC: HttpFilterManifest = {
         rules: supported(),
         shadow_rules: supported(),
         rules_stat_prefix: supported(),
+        matcher: rejected('use rules'),
+        shadow_matcher: rejected('use shadow_rules'),
         shadow_rules_stat_prefix: supported(),
         track_per_rule_stats: supported(),
       },

@@ -28,6 +28,8 @@ export const NETWORK_RBAC: NetworkFilterManifest = {
         shadow_rules: supported(),
         stat_prefix: supported(),
         enforcement_type: supported('ONE_TIME_ON_FIRST_BYTE judges new connections, before anything goes on'),
+        matcher: rejected('use rules'),
+        shadow_matcher: rejected('use shadow_rules'),
         shadow_rules_stat_prefix: supported(),
         delay_deny: supported(),
       },

@@ -430,7 +430,7 @@ describe('a network filter chain', () => {
     const filters = [{ name: 'envoy.tcp_proxi' }, { name: 'envoy.filters.network.mongo_proxy' }, tcpFilter({})];
     assert.deepEqual(errorsOf(listenerWith(filters)), [
       `${CHAIN}.filters[0].name: Didn't find a registered implementation for name: 'envoy.tcp_proxi'; did you mean "envoy.tcp_proxy"?`,
-      `${CHAIN}.filters[1]: "envoy.filters.network.mongo_proxy" is not supported by this build`,
+      `${CHAIN}.filters[1]: "envoy.filters.network.mongo_proxy" is not supported by this build: tcp_proxy carries it, without statistics of its commands`,
     ]);
   });
 

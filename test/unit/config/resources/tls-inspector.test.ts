@@ -47,7 +47,7 @@ describe('criteria of filter chains', () => {
     assert.deepEqual(applicationProtocols, ['h2', 'http/1.1']);
     assert.deepEqual(serverNames, ['www.example.com', '*.example.com']);
     assert.deepEqual(errorsOf(chains({ transport_protocol: 'quic' })), [
-      `${CHAIN}.filter_chain_match.transport_protocol: transport_protocol quic is not supported by this build`,
+      `${CHAIN}.filter_chain_match.transport_protocol: transport_protocol quic is not supported by this build: there is no QUIC`,
     ]);
   });
 
@@ -100,9 +100,10 @@ describe('the TLS inspector', () => {
   it('refuses fingerprints by name', () => {
     const filter = typed({ enable_ja3_fingerprinting: true, enable_ja4_fingerprinting: true });
     const at = `${AT}.listener_filters[0].typed_config`;
+    const why = 'clients have no fingerprints here; rbac judges by addresses, server names and certificates';
     assert.deepEqual(errorsOf(withFilters(filter)), [
-      `${at}.enable_ja3_fingerprinting: enable_ja3_fingerprinting is not supported by this build`,
-      `${at}.enable_ja4_fingerprinting: enable_ja4_fingerprinting is not supported by this build`,
+      `${at}.enable_ja3_fingerprinting: enable_ja3_fingerprinting is not supported by this build: ${why}`,
+      `${at}.enable_ja4_fingerprinting: enable_ja4_fingerprinting is not supported by this build: ${why}`,
     ]);
   });
 
