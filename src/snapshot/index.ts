@@ -115,6 +115,7 @@ export type {
   ProxyStatusSettings,
   ServerHeaderTransformation,
   TcpClusterShare,
+  TcpHashInput,
   TcpLogEntries,
   TcpProxySettings,
   TcpTunnelSettings,

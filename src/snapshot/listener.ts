@@ -18,7 +18,7 @@ import type { LocalReplySettings } from './local-reply.ts';
 import type { Metadata } from './metadata.ts';
 import type { ExtensionTerminalSettings } from './network-filter.ts';
 import type { NormalizationSettings } from './normalization.ts';
-import type { HeaderEdits, RouteTableSnapshot } from './route-table.ts';
+import type { HashInput, HeaderEdits, RouteTableSnapshot } from './route-table.ts';
 import type { TracingSettings } from './tracing.ts';
 import type { UdpProxySettings, UdpProxySnapshot } from './udp-proxy.ts';
 import type { WholeStats } from './whole-stats.ts';
@@ -176,6 +176,8 @@ export interface HttpFilterSettings extends WholeStats {
 /** What becomes of an upstream's Server header: replaced, completed where it is missing, or left alone. */
 export type ServerHeaderTransformation = 'overwrite' | 'append-if-absent' | 'pass-through';
 
+export type TcpHashInput = Extract<HashInput, { readonly kind: 'source-ip' | 'filter-state' }>;
+
 /** What the configuration says of a TCP proxy. */
 export interface TcpProxySettings {
   readonly kind: 'tcp-proxy';
@@ -187,8 +189,8 @@ export interface TcpProxySettings {
   readonly furtherLogEntries: TcpLogEntries;
   /** At least one; each attempt to connect draws one by weight. */
   readonly clusters: readonly TcpClusterShare[];
-  /** Balancers that send equal hashes to the same host hash the client's address. */
-  readonly hashesSourceIp: boolean;
+  /** What balancers hash that send equal hashes to the same host: of this all that a connection has. */
+  readonly hashInputs: readonly TcpHashInput[];
   /** Close when no byte has passed either way for this time; 0 for never. */
   readonly idleTimeoutMs: number;
   readonly maxConnectAttempts: number;

@@ -154,8 +154,8 @@ describe('the bandwidth_limit filter', () => {
     const answers = await Promise.all(Array.from({ length: 6 }, () => ask('/shared')));
     const ms = performance.now() - startedMs;
     for (const { body } of answers) assert.equal(body, BODY);
-    // What a second brings may have been saved up.
-    assert.ok(ms >= 1000 * ((6 * 64) / RATE_KIB - 1) - 1, `${ms} ms`);
+    // What a second brings may have been saved up; clocks of workers count whole milliseconds.
+    assert.ok(ms >= 1000 * ((6 * 64) / RATE_KIB - 1) - 10, `${ms} ms`);
   });
 
   it('counts what comes, what goes on, and what waits', async () => {

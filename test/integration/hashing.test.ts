@@ -214,7 +214,7 @@ test('connections of one client go to one host where the TCP proxy hashes addres
     upstreams.map(({ port }) => loopback(port)),
     { lbPolicy: 'RING_HASH' },
   );
-  const hashing = await proxy.tcp('raw', { hashesSourceIp: true });
+  const hashing = await proxy.tcp('raw', { hashInputs: [{ kind: 'source-ip' }] });
   const drawing = await proxy.tcp('raw');
   const clients: WireClient[] = [];
   t.after(async () => {

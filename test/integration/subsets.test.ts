@@ -109,7 +109,7 @@ test('connections of the TCP proxy go to hosts that say what it asks', async (t)
     const hostsOf = async (stage: string): Promise<string> => {
       const clusters = [{ cluster: name, weight: 1, criteria: [['stage', `"${stage}"`]] as const }];
       // Without addresses to hash, any host of the subset is drawn.
-      const port = await proxy.tcp(name, { clusters, hashesSourceIp: stage === 'dev' });
+      const port = await proxy.tcp(name, { clusters, hashInputs: stage === 'dev' ? [{ kind: 'source-ip' }] : [] });
       const hosts = new Set<string>();
       for (let connection = 0; connection < 12; connection += 1) {
         const wire = new WireClient(port);

@@ -465,7 +465,7 @@ export function tcpProxy(cluster: string, overrides: Partial<TcpProxySettings> =
     accessLogs: [],
     furtherLogEntries: { onStart: false, onConnected: false, intervalMs: 0 },
     clusters: [{ cluster, weight: 1, criteria: null }],
-    hashesSourceIp: false,
+    hashInputs: [],
     idleTimeoutMs: 3_600_000,
     maxConnectAttempts: 1,
     connectBackoff: null,

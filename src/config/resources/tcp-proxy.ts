@@ -3,6 +3,7 @@
 import type {
   BackoffSettings,
   TcpClusterShare,
+  TcpHashInput,
   TcpLogEntries,
   TcpProxySettings,
   TcpTunnelSettings,
@@ -34,7 +35,7 @@ export function convertTcpProxy(message: TcpProxy, at: string, conversion: Conve
     ...convertReportedLogs(message.access_log, `${at}.access_log`, conversion),
     furtherLogEntries: convertLogEntries(message, at, conversion.faults),
     clusters: convertClusters(message, at, conversion),
-    hashesSourceIp: message.hash_policy.some(({ source_ip }) => source_ip !== null),
+    hashInputs: message.hash_policy.flatMap(convertHashInput),
     idleTimeoutMs: durationMsOr(message.idle_timeout, DEFAULT_IDLE_TIMEOUT_MS),
     maxConnectAttempts: valueOr(message.max_connect_attempts, 1),
     connectBackoff: backoff === null ? null : convertBackoff(backoff, `${at}.backoff_options`, conversion.faults),
@@ -120,4 +121,10 @@ function convertBackoff(message: BackoffStrategy, at: string, faults: FaultSink)
   const maxMs = durationMsOr(message.max_interval, baseMs * DEFAULT_BACKOFF_FACTOR);
   if (maxMs < baseMs) faults.error(`${at}.max_interval`, `${maxMs} ms are less than base_interval (${baseMs} ms)`);
   return { baseMs, maxMs };
+}
+
+/** A policy that names nothing has broken a field rule. */
+function convertHashInput({ source_ip, filter_state: state }: TcpProxy['hash_policy'][number]): TcpHashInput[] {
+  if (source_ip !== null) return [{ kind: 'source-ip' }];
+  return state === null ? [] : [{ kind: 'filter-state', key: state.key }];
 }

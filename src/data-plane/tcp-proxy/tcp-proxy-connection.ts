@@ -13,6 +13,7 @@
 
 import type { Socket } from 'node:net';
 import { JitteredBackoff } from '../../base/backoff.ts';
+import type { HashInput } from '../../snapshot/index.ts';
 import { CLUSTER_STATS, TCP_PROXY_STATS } from '../../stats/index.ts';
 import type { StreamFacts } from '../format/stream-facts.ts';
 import type { Trailers } from '../http/trailers.ts';
@@ -461,19 +462,25 @@ export class TcpProxyConnection
     return cluster.isHashed ? this.#hash(cluster, asks) : asks;
   }
 
-  /** Equal for all connections of one client. */
+  /** Equal for all connections that are the same in what is hashed. */
   #hash(cluster: Cluster, asks: PickContext | null): PickContext | null {
-    const { remoteAddress } = this.downstream;
     const { policies } = cluster.settings.hashing;
-    // Of what a cluster hashes by, this is all that a connection has.
-    const hashesSourceIp =
-      policies.length > 0 ? policies.some(({ kind }) => kind === 'source-ip') : this.#filter.settings.hashesSourceIp;
-    if (!hashesSourceIp || remoteAddress === '') return asks;
+    const inputs: readonly HashInput[] = policies.length > 0 ? policies : this.#filter.settings.hashInputs;
     const { lbKernel } = this.#context;
     const hash = new RequestHash(asks?.criteria ?? null);
-    lbKernel.hashLatin1(remoteAddress);
-    hash.add(lbKernel.hashHi | 0, lbKernel.hashLo | 0);
-    return hash;
+    for (const input of inputs) {
+      const text = this.#hashed(input);
+      if (text === '') continue;
+      lbKernel.hash(text);
+      hash.add(lbKernel.hashHi | 0, lbKernel.hashLo | 0);
+    }
+    return hash.hasHash ? hash : asks;
+  }
+
+  /** Empty where there is nothing to hash: of most of what a cluster hashes by, a connection has none. */
+  #hashed(input: HashInput): string {
+    if (input.kind === 'source-ip') return this.downstream.remoteAddress;
+    return input.kind === 'filter-state' ? (this.downstream.state(input.key) ?? '') : '';
   }
 
   /** The client has gone, but what it sent belongs to the upstream. */

@@ -216,7 +216,7 @@ export const LISTENER_SUPPORT: SupportTable = {
   },
   'proxy.type.v3.HashPolicy': {
     otherwise: rejected(),
-    fields: { source_ip: supportedWhole(), filter_state: warned('no filter sets state, so it adds nothing') },
+    fields: { source_ip: supportedWhole(), filter_state: supportedWhole() },
   },
   'proxy.config.core.v3.BackoffStrategy': {
     otherwise: rejected(),

@@ -17,7 +17,7 @@ export const GRPC_STATS: HttpFilterManifest = {
     'proxy.extensions.filters.http.grpc_stats.v3.FilterConfig': {
       otherwise: rejected(),
       fields: {
-        emit_filter_state: warned('there is no filter state'),
+        emit_filter_state: warned('nothing reads what it would put there; the counts stand in stats'),
         individual_method_stats_allowlist: supportedWhole(),
         stats_for_all_methods: supported('of at most 1,000 methods of a cluster; the others are counted together'),
         enable_upstream_stats: supported('from the end of the request to that of the response'),

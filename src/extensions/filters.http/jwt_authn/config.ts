@@ -62,7 +62,7 @@ export const JWT_AUTHN: HttpFilterManifest = {
           'strip_failure_response',
           'stat_prefix',
         ),
-        filter_state_rules: rejected('no filter of this build has a filter state; use requirement_name at routes'),
+        filter_state_rules: rejected('use requirement_name at routes, which may be chosen by filter_state'),
       },
     },
     [`${PACKAGE}.JwtProvider`]: {

@@ -74,7 +74,7 @@ describe('a listener', () => {
           accessLogs: [],
           furtherLogEntries: { onStart: false, onConnected: false, intervalMs: 0 },
           clusters: [{ cluster: 'web', weight: 1, criteria: null }],
-          hashesSourceIp: false,
+          hashInputs: [],
           idleTimeoutMs: 3_600_000,
           maxConnectAttempts: 1,
           connectBackoff: null,
@@ -468,6 +468,12 @@ describe('a TCP proxy', () => {
     assert.equal(filter.kind, 'tcp-proxy');
     return filter;
   }
+
+  it('hashes connections by their address, or by what filters have said of them', () => {
+    const inputs = (...hash_policy: JsonObject[]) => tcpSettings(listenerWith([tcpFilter({ hash_policy })])).hashInputs;
+    assert.deepEqual(inputs({ filter_state: { key: 'tenant' } }), [{ kind: 'filter-state', key: 'tenant' }]);
+    assert.deepEqual(inputs({ source_ip: {} }), [{ kind: 'source-ip' }]);
+  });
 
   it('divides its connections by weight, in both generations', () => {
     const shares = { weighted_clusters: { clusters: [{ name: 'web', weight: 3 }] } };

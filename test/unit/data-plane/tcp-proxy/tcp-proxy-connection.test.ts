@@ -21,6 +21,7 @@ import { peerEnd, type WireClient } from '../../../support/wire.ts';
 const PIECE = 'x'.repeat(32 * 1024);
 /** Timers fire up to one tick late. */
 const TICK_MS = 8;
+const SOURCE_IP = { kind: 'source-ip' } as const;
 
 /** With one client, whose upstream has accepted. */
 async function opened(
@@ -237,7 +238,8 @@ describe('an attempt to connect', () => {
     const settings = `with ${lbPolicy}${hashesSourceIp ? ', by the source address' : ''}${own}`;
     test(`goes by ${isHashed ? 'the address of the client' : 'no hash'} ${settings}`, async (t) => {
       const cluster = { lbPolicy, hashing: { ...DEFAULT_HASHING, policies } };
-      const bench = new TcpProxyBench(t, { hosts: 5, cluster, settings: { hashesSourceIp } });
+      const hashInputs = hashesSourceIp ? [SOURCE_IP] : [];
+      const bench = new TcpProxyBench(t, { hosts: 5, cluster, settings: { hashInputs } });
       const choose = t.mock.method(bench.cluster, 'chooseHost');
       for (let client = 0; client < 4; client++) await bench.client();
       const hashes = choose.mock.calls.map((call) => call.arguments[0]);
@@ -251,7 +253,7 @@ describe('an attempt to connect', () => {
 
 describe('the hash of a connection', () => {
   const settings = {
-    hashesSourceIp: true,
+    hashInputs: [SOURCE_IP],
     clusters: [{ cluster: 'web', weight: 1, criteria: [['stage', '"prod"']] }],
   } as const;
 
@@ -273,6 +275,28 @@ describe('the hash of a connection', () => {
     assert.ok(asked.every(({ hasHash }) => hasHash));
     assert.notDeepEqual(first, second);
     assert.deepEqual(first, again);
+  });
+
+  test('takes in what filters have said of it, in the order of the inputs, and none where they have said nothing', async (t) => {
+    const [tenant, zone] = ['tenant', 'zone'].map((key) => ({ kind: 'filter-state', key }) as const);
+    const said: Record<string, string> = { tenant: 'a', zone: 'a' };
+    t.mock.method(DownstreamConnection.prototype, 'state', (key: string) => said[key]);
+    const hashOf = async (...hashInputs: (typeof SOURCE_IP | { kind: 'filter-state'; key: string })[]) => {
+      const bench = new TcpProxyBench(t, { cluster: { lbPolicy: 'RING_HASH' }, settings: { hashInputs } });
+      const choose = t.mock.method(bench.cluster, 'chooseHost');
+      await bench.client();
+      const asks = choose.mock.calls[0]!.arguments[0];
+      return asks?.hasHash ? `${asks.hashHi} ${asks.hashLo}` : 'none';
+    };
+    const ofTenant = await hashOf(tenant!);
+    assert.equal(await hashOf(zone!), ofTenant);
+    said.zone = 'b';
+    assert.notEqual(await hashOf(zone!), ofTenant);
+    assert.notEqual(await hashOf(tenant!, zone!), await hashOf(zone!, tenant!));
+    assert.notEqual(await hashOf(tenant!, SOURCE_IP), await hashOf(SOURCE_IP));
+    said.tenant = '';
+    assert.equal(await hashOf(tenant!, SOURCE_IP), await hashOf(SOURCE_IP));
+    assert.equal(await hashOf({ kind: 'filter-state', key: 'never said' }), 'none');
   });
 
   test('is none over a pipe, which has no address', async (t) => {
@@ -320,7 +344,8 @@ describe('a cluster that says what it hashes by', () => {
   ] as const) {
     test(`decides over the proxy: by ${names.join(' and ')}`, async (t) => {
       const hashing = { ...DEFAULT_HASHING, policies: names.map((name) => policies[name]) };
-      const bench = new TcpProxyBench(t, { cluster: { lbPolicy: 'RING_HASH', hashing }, settings: { hashesSourceIp } });
+      const hashInputs = hashesSourceIp ? [SOURCE_IP] : [];
+      const bench = new TcpProxyBench(t, { cluster: { lbPolicy: 'RING_HASH', hashing }, settings: { hashInputs } });
       const choose = t.mock.method(bench.cluster, 'chooseHost');
       await bench.client();
       assert.equal(choose.mock.calls[0]!.arguments[0]?.hasHash ?? false, isHashed);
