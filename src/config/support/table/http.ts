@@ -208,7 +208,9 @@ export const HTTP_SUPPORT: SupportTable = {
     otherwise: rejected(),
     fields: {
       allow_absolute_url: onlyElseWarned([true], 'each server has to understand them'),
-      accept_http_10: supported('without it clients of HTTP/1.0 get 426'),
+      accept_http_10: supported(
+        'without it clients of HTTP/1.0 get 426, as nginx may be in front (`proxy_http_version 1.1` there)',
+      ),
       default_host_for_http_10: supported('without it requests of HTTP/1.0 need a host'),
       header_key_format: supportedAs('downstream'),
       enable_trailers: supported('to an HTTP/1.0 client none'),

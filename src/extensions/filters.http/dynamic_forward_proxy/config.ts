@@ -23,7 +23,9 @@ export const DYNAMIC_FORWARD_PROXY: HttpFilterManifest = {
         dns_cache_config: supported('that of the cluster, which has to say the same'),
         sub_cluster_config: rejected('hosts share the settings of their cluster; use dns_cache_config'),
         save_upstream_address: warned('no filter here judges addresses of upstreams'),
-        allow_dynamic_host_from_filter_state: rejected('no filter here names hosts; use host_rewrite_header'),
+        allow_dynamic_host_from_filter_state: rejected(
+          'filter state names hosts of TCP proxies alone; use host_rewrite_header',
+        ),
       },
     },
     [PER_ROUTE]: {
