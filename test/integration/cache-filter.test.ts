@@ -9,6 +9,7 @@ import type { JsonObject } from '../support/bootstrap.ts';
 import { runProgram } from '../support/child-process.ts';
 import { bootstrapOf, clusterAt, createProxy } from '../support/embedded.ts';
 import { filteredListener, filterOf, routeTo } from '../support/embedded-filters.ts';
+import { untilEqual } from '../support/eventually.ts';
 
 const SIMPLE = 'type.googleapis.com/envoy.extensions.http.cache.simple_http_cache.v3.SimpleHttpCacheConfig';
 const LONG = { 'cache-control': 'max-age=1000' };
@@ -16,6 +17,8 @@ const LONG = { 'cache-control': 'max-age=1000' };
 type Fields = Readonly<Record<string, string>>;
 type Script = (message: IncomingMessage) => {
   isCut?: boolean;
+  /** The answer ends behind that, without a length. */
+  held?: Promise<void>;
   status?: number;
   headers?: OutgoingHttpHeaders;
   body?: string | Buffer;
@@ -37,11 +40,16 @@ describe('the cache filter', () => {
   before(async () => {
     server = createServer((message, response) => {
       asked.push(message);
-      const { isCut = false, status = 200, headers = {}, body = '' } = script(message);
+      const { isCut = false, held, status = 200, headers = {}, body = '' } = script(message);
       message.resume().on('end', () => {
         response.writeHead(status, headers);
         if (isCut) response.write(body, () => response.socket!.destroy());
         if (isCut) return;
+        if (held !== undefined) {
+          response.write(body);
+          held.then(() => response.end());
+          return;
+        }
         response.end(status === 304 ? undefined : body);
       });
     });
@@ -168,6 +176,48 @@ describe('the cache filter', () => {
     assert.deepEqual(
       counts.map((count, at) => count - before[at]!),
       [1, 1, 1],
+    );
+  });
+
+  it('collects no more of bodies on their way than it would keep, and all of it anew when their clients have left', async () => {
+    const body = Buffer.alloc(4 * 1024 * 1024 - 65_536, 'x');
+    const begin = async (target: string) => {
+      const sent = request({ port: portOf('main'), host: '127.0.0.1', path: target, agent: false });
+      sent.on('error', () => {}).end();
+      const [answer] = (await once(sent, 'response')) as [IncomingMessage];
+      answer.on('error', () => {});
+      let left = body.length;
+      const hasAll = new Promise<void>((resolve) => {
+        answer.on('data', ({ length }: Buffer) => {
+          left -= length;
+          if (left === 0) resolve();
+        });
+      });
+      await hasAll;
+      return { answer, sent };
+    };
+    const insertedBy = async (targets: readonly string[], isLeft: boolean): Promise<number> => {
+      const before = stat('inserted');
+      const { promise: held, resolve: release } = Promise.withResolvers<void>();
+      script = () => ({ headers: LONG, body, held });
+      const clients = await Promise.all(targets.map(begin));
+      if (isLeft) for (const { sent } of clients) sent.destroy();
+      const ends = clients.map(({ answer }) => new Promise((resolve) => answer.once('close', resolve)));
+      release();
+      await Promise.all(ends);
+      await untilEqual(0, () => proxy.stats.value('http.main.downstream_rq_active'), 'requests that run');
+      return stat('inserted') - before;
+    };
+    const all = Array.from({ length: 9 }, (_, at) => `${path}/${at}`);
+    // 32 MiB hold eight of them.
+    assert.equal(await insertedBy(all, false), 8);
+    assert.equal(await insertedBy(all.map((each) => `${each}/left`).slice(0, 8), true), 0);
+    assert.equal(
+      await insertedBy(
+        all.map((each) => `${each}/again`),
+        false,
+      ),
+      8,
     );
   });
 

@@ -21,6 +21,7 @@ import { Method, type RequestHead } from '../../../wasm/http1.ts';
 import { type Answer, answerOf, type Conditions } from './answer.ts';
 import type { CacheControl } from './cache-control.ts';
 import { compileKey, type MakeKey } from './cache-key.ts';
+import { CollectedBody, CollectingBudget } from './collected-body.ts';
 import { datesOf, freshnessFor } from './freshness.ts';
 import type { CacheCounters, CacheSettings } from './settings.ts';
 import { ResponseStore, type StoreLimits } from './store.ts';
@@ -58,6 +59,7 @@ class Cache {
   readonly context: FilterContext;
   readonly settings: CacheSettings;
   readonly store: ResponseStore;
+  readonly collecting = new CollectingBudget(LIMITS.maxBytes);
   readonly keyOf: MakeKey;
   readonly counters: Readonly<Record<keyof CacheCounters, FilterCounter>>;
   readonly #variesBy: readonly ((name: string) => boolean)[];
@@ -93,8 +95,7 @@ class Cache {
 /** A response on its way that is to be kept. */
 interface Collected {
   readonly response: Omit<StoredResponse, 'body'>;
-  readonly parts: Buffer[];
-  bytes: number;
+  readonly body: CollectedBody;
 }
 
 class CacheFilter implements HttpFilter {
@@ -170,20 +171,19 @@ class CacheFilter implements HttpFilter {
   encodeData({ bytes, isEnd }: BodyData): FilterStatus {
     const collected = this.#collected;
     if (collected === null) return 'continue';
-    collected.bytes += bytes.length;
-    if (collected.bytes > this.#cache.settings.maxBodyBytes) {
-      this.#collected = null;
-      return 'continue';
-    }
-    if (bytes.length > 0) collected.parts.push(Buffer.from(bytes));
-    if (isEnd) this.#keep(collected);
+    if (!collected.body.add(bytes)) this.#dropCollected();
+    else if (isEnd) this.#keep(collected);
     return 'continue';
   }
 
   encodeTrailers(): FilterStatus {
     // They would have to be kept, too.
-    this.#collected = null;
+    this.#dropCollected();
     return 'continue';
+  }
+
+  onDestroy(): void {
+    this.#dropCollected();
   }
 
   get #wallSeconds(): number {
@@ -308,13 +308,18 @@ class CacheFilter implements HttpFilter {
       cluster: this.#callbacks.routeCluster,
       vary: varied.map((name) => [name, this.#vary.get(name)] as const),
     };
-    return { response, parts: [], bytes: 0 };
+    return { response, body: new CollectedBody(this.#cache.collecting, settings.maxBodyBytes) };
   }
 
-  #keep({ response, parts }: Collected): void {
+  #keep({ response, body }: Collected): void {
     this.#collected = null;
     const { counters, store } = this.#cache;
-    if (store.put(this.#key, { ...response, body: Buffer.concat(parts) })) counters.inserted.add(1);
+    if (store.put(this.#key, { ...response, body: body.take() })) counters.inserted.add(1);
+  }
+
+  #dropCollected(): void {
+    this.#collected?.body.drop();
+    this.#collected = null;
   }
 }
 
