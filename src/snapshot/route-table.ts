@@ -234,6 +234,8 @@ export interface ForwardAction {
   readonly maxStreamDurationMs: number;
   /** The connection manager's limit of streams does not count: the route has its own, perhaps none. */
   readonly replacesStreamDuration: boolean;
+  /** The route speaks of whole streams: services of gRPC are told how long theirs may last. */
+  readonly limitsStreamDuration: boolean;
   /** What gRPC requests say of their time is this time instead; null where it means nothing for it. */
   readonly grpcStreamDuration: GrpcTimeoutSettings | null;
   /** Null: what fails is not tried again, unless the request asks for it. */

@@ -97,6 +97,14 @@ describe('the time that a gRPC request gives itself', () => {
     });
   }
 
+  test("is the connection manager's limit of streams where the route leaves it to that", async (t) => {
+    const upstream = await WireUpstream.answering(OK);
+    const route = { timeoutMs: 0, limitsStreamDuration: true };
+    const { client } = await httpBench(t, { upstream, route, settings: { maxStreamDurationMs: 7000 } });
+    await client().write(get('content-type: application/grpc', 'grpc-timeout: 9S')).response();
+    assert.match(upstream.heads[0]!, /\r\ngrpc-timeout: 7000m\r\n/);
+  });
+
   test('means nothing to other requests, nor to other routes', async (t) => {
     const upstream = await WireUpstream.answering(OK);
     const timed = await httpBench(t, { upstream, route: { grpcTimeout: { maxMs: 50_000, offsetMs: 0 } } });

@@ -74,6 +74,7 @@ export function forwardTo(cluster: string, overrides: Partial<ForwardAction> = {
     idleTimeoutMs: null,
     maxStreamDurationMs: 0,
     replacesStreamDuration: false,
+    limitsStreamDuration: false,
     retry: null,
     hedgesOnPerTryTimeout: false,
     initialRequests: 1,

@@ -52,6 +52,7 @@ export class TriesBench extends AttemptBench {
       replayLimitBytes: 1000,
       timeoutMs: 0,
       expectedMs: 0,
+      grpcExpectedMs: 0,
       tellsTimeoutRetry: false,
       ...plan,
     });

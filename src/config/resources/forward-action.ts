@@ -53,11 +53,11 @@ export function convertForward(
     criteria: criteriaOf(message.metadata_match),
     hashPolicies: convertHashPolicies(message.hash_policy, `${at}.hash_policy`, faults),
     isHighPriority: message.priority === RoutingPriority.HIGH,
-    timeoutMs: durationMsOr(message.timeout, DEFAULT_ROUTE_TIMEOUT_MS),
-    grpcTimeout: convertGrpcTimeout(message),
+    ...convertResponseTimes(message, at, faults),
     idleTimeoutMs: message.idle_timeout === null ? null : durationMs(message.idle_timeout),
     maxStreamDurationMs: durationMsOr(message.max_stream_duration?.max_stream_duration ?? null, 0),
     replacesStreamDuration: (message.max_stream_duration?.max_stream_duration ?? null) !== null,
+    limitsStreamDuration: message.max_stream_duration !== null,
     grpcStreamDuration: convertGrpcStreamDuration(message),
     ...resilience,
     internalRedirects: convertInternalRedirects(message, at, faults),
@@ -67,6 +67,23 @@ export function convertForward(
     ...convertRouteUpgrades(message, at, faults),
     clusterNotFoundStatus: clusterNotFoundStatus(message.cluster_not_found_response_code),
   };
+}
+
+/** Limits of the response alone. Where a route limits whole streams there are none, not even the usual one. */
+function convertResponseTimes(
+  message: RouteActionMessage,
+  at: string,
+  faults: FaultSink,
+): Pick<ForwardAction, 'timeoutMs' | 'grpcTimeout'> {
+  if (message.max_stream_duration === null) {
+    const timeoutMs = durationMsOr(message.timeout, DEFAULT_ROUTE_TIMEOUT_MS);
+    return { timeoutMs, grpcTimeout: convertGrpcTimeout(message) };
+  }
+  for (const field of ['timeout', 'max_grpc_timeout'] as const) {
+    const isSet = durationMsOr(message[field], 0) > 0;
+    if (isSet) faults.warning(`${at}.${field}`, 'has no effect: max_stream_duration takes its place');
+  }
+  return { timeoutMs: 0, grpcTimeout: null };
 }
 
 function convertGrpcTimeout(message: RouteActionMessage): GrpcTimeoutSettings | null {

@@ -73,6 +73,7 @@ export interface ForwardPlan {
   readonly idleTimeoutMs: number | null;
   readonly maxStreamDurationMs: number;
   readonly replacesStreamDuration: boolean;
+  readonly limitsStreamDuration: boolean;
   /** Null when only the request itself can ask for retries. */
   readonly retry: RetryPolicy | null;
   readonly hedgesOnPerTryTimeout: boolean;
@@ -124,6 +125,7 @@ export function compileForward(
     idleTimeoutMs: action.idleTimeoutMs,
     maxStreamDurationMs: action.maxStreamDurationMs,
     replacesStreamDuration: action.replacesStreamDuration,
+    limitsStreamDuration: action.limitsStreamDuration,
     retry: action.retry === null ? null : compileRetryPolicy(action.retry),
     hedgesOnPerTryTimeout: action.hedgesOnPerTryTimeout,
     companions: compileCompanions(action),

@@ -13,19 +13,24 @@ import type { RoutedRequest } from './routed-request.ts';
 export class ForwardEdits {
   readonly #names: ProxyHeaders;
   readonly #isSuppressed: boolean;
+  readonly #maxStreamDurationMs: number;
   /** TE ends at each hop, and has to be named in Connection (RFC 9110 section 10.1.4). */
   readonly #acceptsTrailers = new PreparedLines(['te: trailers', 'connection: te']);
 
-  /** @param isSuppressed the router's own headers are not wanted. */
-  constructor(names: ProxyHeaders, isSuppressed: boolean) {
+  /**
+   * @param isSuppressed the router's own headers are not wanted.
+   * @param maxStreamDurationMs the connection manager's limit of streams; 0 for none.
+   */
+  constructor(names: ProxyHeaders, isSuppressed: boolean, maxStreamDurationMs: number) {
     this.#names = names;
     this.#isSuppressed = isSuppressed;
+    this.#maxStreamDurationMs = maxStreamDurationMs;
   }
 
   apply(stream: RoutedRequest, request: RouteRequest, route: Route, plan: ForwardPlan, target: ClusterTarget): void {
     if (!this.#isSuppressed) this.#appendTimeout(stream, request, plan);
-    const ms = plan.grpcTimeout === null ? 0 : expectedMs(stream);
-    if (ms > 0 && stream.isGrpc) writeGrpcTimeout(request.head, ms);
+    const grpcMs = stream.isGrpc ? this.#grpcExpectedMs(stream, plan) : 0;
+    if (grpcMs > 0) writeGrpcTimeout(request.head, grpcMs);
     if (route.countsAttemptsInRequest) request.head.appendPrepared(this.#names.firstAttempt);
     target.requestEditor?.apply(request.head, stream);
     route.requestEditor?.apply(request.head, stream, target.requestEditor !== null);
@@ -47,6 +52,13 @@ export class ForwardEdits {
     if (ms === 0) return;
     if (ms === plan.timeoutMs) head.appendPrepared(plan.timeoutLine!);
     else head.append(this.#names.expectedTimeoutMs, String(ms));
+  }
+
+  /** What a service of gRPC is told; 0 for what its caller says. */
+  #grpcExpectedMs(stream: RoutedRequest, plan: ForwardPlan): number {
+    if (!plan.limitsStreamDuration) return plan.grpcTimeout === null ? 0 : expectedMs(stream);
+    if (stream.routeDurationMs > 0 || stream.replacesDuration) return stream.routeDurationMs;
+    return this.#maxStreamDurationMs;
   }
 
   #rewriteHost(stream: RoutedRequest, request: RouteRequest, plan: ForwardPlan, target: ClusterTarget): void {

@@ -24,10 +24,25 @@ export function grpcTimeoutMs(head: RequestHead, { maxMs, offsetMs }: GrpcTimeou
   return ms === 0 ? maxMs : Math.min(ms, maxMs);
 }
 
+/**
+ * For the whole stream of a request that names a time, 1 or more. Other than with a limit of the response, the bound counts
+ * first, and where the offset leaves nothing the stream is over at once.
+ */
+export function grpcStreamDurationMs(head: RequestHead, { maxMs, offsetMs }: GrpcTimeoutSettings): number {
+  const ownMs = readTimeout(head.header(GRPC_TIMEOUT));
+  const boundedMs = maxMs === 0 ? ownMs : Math.min(ownMs, maxMs);
+  return Math.max(1, boundedMs - offsetMs);
+}
+
 /** Tells the upstream how long it may take, in the request's own words. */
 export function writeGrpcTimeout(head: RequestHead, ms: number): void {
   head.dropKnown(GRPC_TIMEOUT);
-  head.append('grpc-timeout', ms <= MAX_VALUE ? `${ms}m` : `${Math.min(MAX_VALUE, Math.trunc(ms / 1000))}S`);
+  head.append('grpc-timeout', grpcTimeoutText(ms));
+}
+
+/** As the header has it: to the second where milliseconds had too many digits. */
+export function grpcTimeoutText(ms: number): string {
+  return ms <= MAX_VALUE ? `${ms}m` : `${Math.min(MAX_VALUE, Math.trunc(ms / 1000))}S`;
 }
 
 /** Whole milliseconds, 1 or more; 0 for none. */

@@ -3,6 +3,7 @@
 
 import type { Clock } from '../../base/clock.ts';
 import type { ProxyHeaders } from '../http/proxy-headers.ts';
+import { grpcTimeoutText } from './grpc-timeout.ts';
 
 /** Of the request. */
 interface RequestTimes {
@@ -15,6 +16,8 @@ export interface RetryHeadOptions {
   readonly timeoutMs: number;
   /** What the first head says; 0 for nothing. */
   readonly expectedMs: number;
+  /** What it says in the words of gRPC; 0 for nothing. */
+  readonly grpcExpectedMs: number;
   /** A header tells whether the attempt before it ran out of time. */
   readonly tellsTimeoutRetry: boolean;
 }
@@ -37,10 +40,17 @@ export class RetryHead {
   }
 
   #withTimeLeft(head: string, { isRequestComplete, requestCompleteMs }: RequestTimes): string {
-    const { timeoutMs, expectedMs } = this.#options;
+    const { timeoutMs, expectedMs, grpcExpectedMs } = this.#options;
     if (timeoutMs === 0 || !isRequestComplete) return head;
     const leftMs = Math.max(1, Math.trunc(timeoutMs - (this.#clock.monotonicMs() - requestCompleteMs)));
-    const start = `\r\n${this.#names.expectedTimeoutMs}: `;
-    return head.replace(`${start}${expectedMs}\r\n`, () => `${start}${Math.min(leftMs, expectedMs)}\r\n`);
+    const timed = replaceField(head, this.#names.expectedTimeoutMs, expectedMs, Math.min(leftMs, expectedMs));
+    if (grpcExpectedMs === 0) return timed;
+    const grpcLeftMs = Math.min(leftMs, grpcExpectedMs);
+    return replaceField(timed, 'grpc-timeout', grpcTimeoutText(grpcExpectedMs), grpcTimeoutText(grpcLeftMs));
   }
+}
+
+/** Fields of the name with other values are somebody else's. */
+function replaceField(head: string, name: string, from: number | string, to: number | string): string {
+  return head.replace(`\r\n${name}: ${from}\r\n`, () => `\r\n${name}: ${to}\r\n`);
 }

@@ -31,7 +31,7 @@ import { countStatus } from '../upstream/response-count.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { ForwardEdits } from './forward-edits.ts';
 import type { ForwardedRequest } from './forwarded-request.ts';
-import { grpcTimeoutMs, namesGrpcTimeout } from './grpc-timeout.ts';
+import { grpcStreamDurationMs, grpcTimeoutMs, namesGrpcTimeout } from './grpc-timeout.ts';
 import { InternalRedirects } from './internal-redirects.ts';
 import { redirectedHead, redirectTarget } from './redirect-target.ts';
 import { RequestMirror, type ShadowTarget } from './request-mirror.ts';
@@ -100,7 +100,7 @@ export class Router {
     this.#isTraced = settings.tracing !== undefined;
     this.#planner = new TriesPlanner(context, clusters, settings.suppressProxyHeaders);
     this.#checks = new StrictChecks(settings.strictlyCheckedHeaders);
-    this.#edits = new ForwardEdits(context.proxyHeaders, settings.suppressProxyHeaders);
+    this.#edits = new ForwardEdits(context.proxyHeaders, settings.suppressProxyHeaders, settings.maxStreamDurationMs);
     this.#request = new RouteRequest(context.random);
     this.#statBase = statBase;
   }
@@ -343,7 +343,7 @@ export class Router {
     stream.replacesDuration = plan.replacesStreamDuration;
     if (plan.grpcStreamDuration !== null && namesGrpcTimeout(head)) {
       stream.replacesDuration = true;
-      stream.routeDurationMs = grpcTimeoutMs(head, plan.grpcStreamDuration);
+      stream.routeDurationMs = grpcStreamDurationMs(head, plan.grpcStreamDuration);
     }
     if (plan.idleTimeoutMs !== null) stream.setIdleTimeout(plan.idleTimeoutMs);
     stream.perTryTimeoutMs = retry === null ? 0 : retry.perTryTimeoutMs;

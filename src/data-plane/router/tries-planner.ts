@@ -56,6 +56,7 @@ export class TriesPlanner {
     if (terms === null && !isBounded && companions === 0) return null;
     const asksOfHosts = policy.hostPredicates.length > 0 || policy.previousPrioritiesFrequency > 0;
     const { perTryTimeoutMs, timeoutMs, hedgesOnPerTryTimeout: hedges } = stream;
+    const grpcExpectedMs = forward.grpcTimeout !== null && stream.isGrpc ? expectedMs(stream) : 0;
     const replayLimitBytes = forward.replayLimitBytes(stream.bufferLimitBytes);
     const isShared = !asksOfHosts && companions === 0 && pickContext === null;
     const shared = isShared ? this.#shared.get(route) : undefined;
@@ -67,6 +68,7 @@ export class TriesPlanner {
       shared.maxTryDurationMs === maxTryDurationMs &&
       shared.timeoutMs === timeoutMs &&
       shared.hedges === hedges &&
+      shared.grpcExpectedMs === grpcExpectedMs &&
       shared.replayLimitBytes === replayLimitBytes
     ) {
       return shared;
@@ -88,6 +90,7 @@ export class TriesPlanner {
       replayLimitBytes,
       timeoutMs,
       expectedMs: this.#isSilent ? 0 : expectedMs(stream),
+      grpcExpectedMs,
       tellsTimeoutRetry: forward.tellsTimeoutRetry,
     };
     if (isShared) this.#shared.set(route, plan);

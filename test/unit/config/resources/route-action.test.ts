@@ -121,12 +121,23 @@ describe('a forwarding route', () => {
     {
       name: 'the longest duration',
       fields: { max_stream_duration: { max_stream_duration: '1.5s' } },
-      expected: { maxStreamDurationMs: 1500, replacesStreamDuration: true, grpcStreamDuration: null },
+      expected: {
+        timeoutMs: 0,
+        maxStreamDurationMs: 1500,
+        limitsStreamDuration: true,
+        replacesStreamDuration: true,
+        grpcStreamDuration: null,
+      },
+    },
+    {
+      name: 'no time for the response alone where there is one for the stream',
+      fields: { timeout: '0s', max_stream_duration: {} },
+      expected: { timeoutMs: 0, grpcTimeout: null, limitsStreamDuration: true, replacesStreamDuration: false },
     },
     {
       name: 'the longest duration of gRPC requests',
       fields: { max_stream_duration: { grpc_timeout_header_max: '2s', grpc_timeout_header_offset: '0.1s' } },
-      expected: { maxStreamDurationMs: 0, grpcStreamDuration: { maxMs: 2000, offsetMs: 100 } },
+      expected: { timeoutMs: 0, limitsStreamDuration: true, grpcStreamDuration: { maxMs: 2000, offsetMs: 100 } },
     },
     {
       name: 'a path by regular expression',
@@ -190,6 +201,16 @@ describe('a forwarding route', () => {
   for (const { name, fields, expected } of cases) {
     it(`reads ${name}`, () => assert.deepEqual(routeOf(forwarding(fields)).action, forwardTo('web', expected)));
   }
+
+  it('warns of times of the response that mean nothing beside one of the stream', () => {
+    const times = { timeout: '3s', max_grpc_timeout: '2s', max_stream_duration: { max_stream_duration: '1s' } };
+    assert.deepEqual(faultsOf(forwarding(times), 'warning'), [
+      'route.timeout: has no effect: max_stream_duration takes its place',
+      'route.max_grpc_timeout: has no effect: max_stream_duration takes its place',
+    ]);
+    assert.deepEqual(faultsOf(forwarding({ ...times, timeout: '0s', max_grpc_timeout: '0s' }), 'warning'), []);
+    assert.deepEqual(faultsOf(forwarding({ timeout: '3s', max_grpc_timeout: '2s' }), 'warning'), []);
+  });
 
   it('refuses rewrites that cannot work', () => {
     const broken = { pattern: { regex: '(a)' }, substitution: '\\2' };

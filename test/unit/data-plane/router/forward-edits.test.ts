@@ -30,12 +30,17 @@ interface Forwarded {
   readonly timeoutMs?: number;
   readonly perTryTimeoutMs?: number;
   readonly hedgesOnPerTryTimeout?: boolean;
+  readonly routeDurationMs?: number;
+  readonly replacesDuration?: boolean;
+  /** Of the connection manager. */
+  readonly maxStreamDurationMs?: number;
 }
 
 /** Lines of the head that goes out. */
 function forwarded(options: Forwarded = {}): string[] {
   const { head = GET, action, route: fields, target = {}, isSuppressed = false } = options;
   const { timeoutMs = 0, perTryTimeoutMs = 0, hedgesOnPerTryTimeout = false } = options;
+  const { routeDurationMs = 0, replacesDuration = false, maxStreamDurationMs = 0 } = options;
   const snapshot = routeFor('/', forwardTo('web', { timeoutMs: 0, ...action }), fields);
   const route = new Route(snapshot, { name: 'all' }, NAMES, new RuntimeValues());
   const plain = {
@@ -47,9 +52,9 @@ function forwarded(options: Forwarded = {}): string[] {
     pickContext: null,
   };
   const request = routeRequest(requestHeadOf(head));
-  const limits = { timeoutMs, perTryTimeoutMs, hedgesOnPerTryTimeout };
+  const limits = { timeoutMs, perTryTimeoutMs, hedgesOnPerTryTimeout, routeDurationMs, replacesDuration };
   const stream = { ...limits, isGrpc: isGrpc(request.head) } as HttpStream;
-  const edits = new ForwardEdits(NAMES, isSuppressed);
+  const edits = new ForwardEdits(NAMES, isSuppressed, maxStreamDurationMs);
   edits.apply(stream, request, route, route.plan as ForwardPlan, { ...plain, ...target });
   return writtenLines();
 }
@@ -105,6 +110,28 @@ describe('the time that an upstream is told', () => {
     assert.equal(ofGrpc({ action }), 'grpc-timeout: 9S');
     assert.equal(ofGrpc({ timeoutMs: 300 }), 'grpc-timeout: 9S');
     assert.equal(ofGrpc({ action, timeoutMs: 300, head: GRPC.replace('/grpc', '/json') }), 'grpc-timeout: 9S');
+  });
+});
+
+describe('the time that a service of gRPC is told where its route limits streams', () => {
+  const action = { limitsStreamDuration: true };
+  const ofGrpc = (options: Forwarded): string | undefined =>
+    forwarded({ head: GRPC, action, ...options }).find((line) => line.startsWith('grpc-timeout'));
+
+  test("is the route's, else the connection manager's", () => {
+    assert.equal(ofGrpc({ routeDurationMs: 300, replacesDuration: true }), 'grpc-timeout: 300m');
+    assert.equal(ofGrpc({ routeDurationMs: 300, maxStreamDurationMs: 200 }), 'grpc-timeout: 300m');
+    assert.equal(ofGrpc({ maxStreamDurationMs: 200 }), 'grpc-timeout: 200m');
+    assert.equal(ofGrpc({ maxStreamDurationMs: 200, timeoutMs: 100, isSuppressed: true }), 'grpc-timeout: 200m');
+    const silent = { head: GRPC.replace('grpc-timeout: 9S\r\n', '') };
+    assert.equal(ofGrpc({ ...silent, routeDurationMs: 300 }), 'grpc-timeout: 300m');
+  });
+
+  test('is what the caller says where there is no limit, or it is not of gRPC, or the route says nothing', () => {
+    assert.equal(ofGrpc({}), 'grpc-timeout: 9S');
+    assert.equal(ofGrpc({ replacesDuration: true, maxStreamDurationMs: 200 }), 'grpc-timeout: 9S');
+    assert.equal(ofGrpc({ routeDurationMs: 300, head: GRPC.replace('/grpc', '/json') }), 'grpc-timeout: 9S');
+    assert.equal(ofGrpc({ action: {}, maxStreamDurationMs: 200 }), 'grpc-timeout: 9S');
   });
 });
 
@@ -179,7 +206,7 @@ describe('the coding that a client takes', () => {
   ] as const) {
     test(`${te} is ${isKept ? 'told as that of trailers' : 'for this hop alone'}`, () => {
       const head = requestHeadOf(`GET / HTTP/1.1\r\nhost: h\r\nte: ${te}\r\nconnection: te\r\n\r\n`);
-      new ForwardEdits(NAMES, false).keepTrailersOption(head);
+      new ForwardEdits(NAMES, false, 0).keepTrailersOption(head);
       assert.deepEqual(writtenLines().slice(2), isKept ? ['te: trailers', 'connection: te'] : []);
     });
   }

@@ -3,7 +3,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { grpcTimeoutMs, namesGrpcTimeout, writeGrpcTimeout } from '../../../../src/data-plane/router/grpc-timeout.ts';
+import {
+  grpcStreamDurationMs,
+  grpcTimeoutMs,
+  namesGrpcTimeout,
+  writeGrpcTimeout,
+} from '../../../../src/data-plane/router/grpc-timeout.ts';
 import { requestHead, writtenLines } from '../../../support/heads.ts';
 
 const UNBOUNDED = { maxMs: 0, offsetMs: 0 };
@@ -66,6 +71,24 @@ describe('the timeout of a gRPC request', () => {
     assert.equal(read('500m', { maxMs: 300, offsetMs: 100 }), 300);
     assert.equal(read('500m', { maxMs: 450, offsetMs: 100 }), 400);
   });
+});
+
+test('the stream of a gRPC request lasts what it names, up to a bound, without the offset, and ends at once where nothing is left', () => {
+  const cases: readonly [string, number, number, number][] = [
+    ['500m', 0, 0, 500],
+    ['500m', 400, 0, 400],
+    ['500m', 0, 100, 400],
+    // The bound counts first, other than with responses.
+    ['500m', 450, 100, 350],
+    ['99m', 0, 100, 1],
+    ['100m', 0, 100, 1],
+    ['0m', 0, 0, 1],
+    ['0m', 700, 0, 1],
+  ];
+  for (const [text, maxMs, offsetMs, ms] of cases) {
+    const head = requestHead('POST /', `grpc-timeout: ${text}`);
+    assert.equal(grpcStreamDurationMs(head, { maxMs, offsetMs }), ms, `${text}, ${maxMs} at most, less ${offsetMs}`);
+  }
 });
 
 test('a gRPC request names a time only in the form that there is for it', () => {

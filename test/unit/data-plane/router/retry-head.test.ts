@@ -17,7 +17,7 @@ function retried({ elapsedMs, followsTimeout = false, head = HEAD, ...options }:
   const clock = new ManualClock();
   const requestCompleteMs = clock.monotonicMs();
   clock.turn(Math.max(0, elapsedMs));
-  const plan = { timeoutMs: 1000, expectedMs: 1000, tellsTimeoutRetry: false, ...options };
+  const plan = { timeoutMs: 1000, expectedMs: 1000, grpcExpectedMs: 0, tellsTimeoutRetry: false, ...options };
   const times = { isRequestComplete: elapsedMs >= 0, requestCompleteMs };
   return new RetryHead(new ProxyHeaders(), clock, plan).apply(head, times, followsTimeout);
 }
@@ -46,6 +46,19 @@ describe('the head of a retry', () => {
     assert.equal(expected(retried({ elapsedMs: 100, expectedMs: 300, head: first })), '300');
     assert.equal(expected(retried({ elapsedMs: 700, expectedMs: 300, head: first })), '300');
     assert.equal(expected(retried({ elapsedMs: 800, expectedMs: 300, head: first })), '200');
+  });
+
+  test('says what is left in the words of gRPC, too', () => {
+    const head = HEAD.replace('a: 1', 'grpc-timeout: 400m');
+    const said = (options: Retried): string => /^grpc-timeout: (.*)\r$/m.exec(retried({ head, ...options }))![1]!;
+    assert.equal(said({ elapsedMs: 500, grpcExpectedMs: 400 }), '400m');
+    assert.equal(said({ elapsedMs: 900, grpcExpectedMs: 400 }), '100m');
+    assert.equal(said({ elapsedMs: 900, grpcExpectedMs: 400, expectedMs: 0 }), '100m');
+    // The caller's own, or another's.
+    assert.equal(said({ elapsedMs: 900 }), '400m');
+    assert.equal(said({ elapsedMs: 900, grpcExpectedMs: 300 }), '400m');
+    const long = { timeoutMs: 2e8, elapsedMs: 1e8, head: head.replace('400m', '200000S'), grpcExpectedMs: 2e8 };
+    assert.equal(said(long), '100000S');
   });
 
   test('is the first one where that says nothing of time, or any time will do', () => {

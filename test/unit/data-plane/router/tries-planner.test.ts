@@ -72,6 +72,14 @@ describe('the plan of a request that may be tried several times', () => {
     assert.equal(plan().pickContext, null);
   });
 
+  test('says what a service of gRPC is told where its route respects what it says', () => {
+    const plan = planning({}, { grpcTimeout: { maxMs: 0, offsetMs: 0 } });
+    assert.equal(plan().grpcExpectedMs, 0);
+    assert.equal(plan({ stream: { isGrpc: true } }).grpcExpectedMs, 50);
+    assert.equal(plan({ stream: { isGrpc: false } }).grpcExpectedMs, 0);
+    assert.equal(planning()({ stream: { isGrpc: true } }).grpcExpectedMs, 0);
+  });
+
   test('is its own where it notes the hosts that it has tried', () => {
     const tried = planning({ hostPredicates: [{ kind: 'previous-hosts' }] });
     assert.notEqual(tried().triedHosts, tried().triedHosts);
