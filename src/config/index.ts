@@ -55,7 +55,8 @@ export { convertSubstitutionFormat } from './resources/format/line-format.ts';
 export { convertCookie } from './resources/hash-policy.ts';
 export { convertHeaderAdditions, convertHeaderMutations } from './resources/header-edits.ts';
 export type { HttpFilterManifest, HttpFilterManifests, RouteFilterManifest } from './resources/http-filter.ts';
-export { CONNECTION_INPUTS, REQUEST_INPUTS } from './resources/matching/match-inputs.ts';
+export { convertReplyFormat } from './resources/local-reply.ts';
+export { CONNECTION_INPUTS, REQUEST_INPUTS, RESPONSE_INPUTS } from './resources/matching/match-inputs.ts';
 export { convertMatchTree, type MatcherMessage, type TreePlace } from './resources/matching/match-tree.ts';
 export type {
   AddressMessage,
@@ -81,6 +82,7 @@ export type {
 export { convertMetadataMatch } from './resources/metadata-match.ts';
 export type { NetworkFilterManifest, NetworkFilterManifests } from './resources/network-filter.ts';
 export { convertRateLimits } from './resources/rate-limits.ts';
+export { convertRedirect } from './resources/redirect-action.ts';
 export { credentialOf } from './resources/redis-options.ts';
 export {
   convertConditions,

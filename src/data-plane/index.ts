@@ -7,6 +7,7 @@ export { endpointText } from './format/endpoint-text.ts';
 export type { DownstreamFacts, Endpoint, FormatFacts } from './format/facts.ts';
 export { StreamFacts } from './format/stream-facts.ts';
 export { TextFormatter } from './format/text-formatter.ts';
+export { type BodyFormat, compileBodyFormat } from './http/body-format.ts';
 export type {
   BodyData,
   BodyUse,
@@ -28,10 +29,12 @@ export type { CallAnswer, CallFailure, CallReceiver, CallRequest } from './http/
 export { isGrpc } from './http/grpc-request.ts';
 export { DNS_FAILURE, FILTER_FAULT, type LocalReply, REQUEST_HELD_TOO_LARGE, ReplyForm } from './http/local-reply.ts';
 export type { Taps } from './http/taps.ts';
+export { TextHead } from './http/text-head.ts';
 export type { Trailers } from './http/trailers.ts';
 export { CONNECTION_INPUTS } from './matching/connection-inputs.ts';
 export { compileMatchTree, type FindMatch, type InputReaders, type MatchTools } from './matching/match-tree.ts';
 export { REQUEST_INPUTS } from './matching/request-inputs.ts';
+export type { MatchedResponse } from './matching/response-inputs.ts';
 export { TCP_PROXY_CLUSTER, UPSTREAM_PORT } from './network/filter-state.ts';
 export type {
   CompiledNetworkFilter,
@@ -62,7 +65,9 @@ export {
 } from './route/header-editor.ts';
 export { compileHeaderTest } from './route/header-matcher.ts';
 export { firstValue as firstQueryValue } from './route/query-matcher.ts';
+export { compileRedirect, type RedirectLocation } from './route/redirect.ts';
 export { findRequestCookie, requestCookie, setCookieText } from './route/request-cookie.ts';
+export { redirectedHead } from './router/redirect-target.ts';
 export { ReportQueue } from './tracing/report-queue.ts';
 export { compileTags, type ReadTag } from './tracing/span-tags.ts';
 export type {

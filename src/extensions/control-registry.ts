@@ -19,6 +19,7 @@ import { CACHE } from './filters.http/cache/config.ts';
 import { COMPRESSOR_MANIFEST } from './filters.http/compressor/config.ts';
 import { CORS } from './filters.http/cors/config.ts';
 import { CSRF } from './filters.http/csrf/config.ts';
+import { CUSTOM_RESPONSE } from './filters.http/custom_response/config.ts';
 import { DECOMPRESSOR_MANIFEST } from './filters.http/decompressor/config.ts';
 import { DYNAMIC_FORWARD_PROXY } from './filters.http/dynamic_forward_proxy/config.ts';
 import { EXT_AUTHZ_MANIFEST } from './filters.http/ext_authz/config.ts';
@@ -71,6 +72,7 @@ const HTTP_FILTERS: HttpFilterManifests = {
   'proxy.extensions.filters.http.compressor.v3.Compressor': COMPRESSOR_MANIFEST,
   'proxy.extensions.filters.http.cors.v3.Cors': CORS,
   'proxy.extensions.filters.http.csrf.v3.CsrfPolicy': CSRF,
+  'proxy.extensions.filters.http.custom_response.v3.CustomResponse': CUSTOM_RESPONSE,
   'proxy.extensions.filters.http.decompressor.v3.Decompressor': DECOMPRESSOR_MANIFEST,
   'proxy.extensions.filters.http.dynamic_forward_proxy.v3.FilterConfig': DYNAMIC_FORWARD_PROXY,
   'proxy.extensions.filters.http.ext_authz.v3.ExtAuthz': EXT_AUTHZ_MANIFEST,

@@ -17,6 +17,7 @@ import { CACHE_FILTER } from './filters.http/cache/filter.ts';
 import { COMPRESSOR_FILTER } from './filters.http/compressor/filter.ts';
 import { CORS_FILTER } from './filters.http/cors/filter.ts';
 import { CSRF_FILTER } from './filters.http/csrf/filter.ts';
+import { CUSTOM_RESPONSE_FILTER } from './filters.http/custom_response/filter.ts';
 import { DECOMPRESSOR_FILTER } from './filters.http/decompressor/filter.ts';
 import { DYNAMIC_FORWARD_PROXY_FILTER } from './filters.http/dynamic_forward_proxy/filter.ts';
 import { EXT_AUTHZ_FILTER } from './filters.http/ext_authz/filter.ts';
@@ -60,6 +61,7 @@ export const HTTP_FILTERS: HttpFilterRegistry = {
   'filters.http.compressor': COMPRESSOR_FILTER,
   'filters.http.cors': CORS_FILTER,
   'filters.http.csrf': CSRF_FILTER,
+  'filters.http.custom_response': CUSTOM_RESPONSE_FILTER,
   'filters.http.decompressor': DECOMPRESSOR_FILTER,
   'filters.http.dynamic_forward_proxy': DYNAMIC_FORWARD_PROXY_FILTER,
   'filters.http.ext_authz': EXT_AUTHZ_FILTER,

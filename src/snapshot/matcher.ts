@@ -12,6 +12,10 @@ export type MatchInput =
   | { readonly kind: 'request-header'; readonly name: string }
   /** The first of this name, decoded. */
   | { readonly kind: 'query-parameter'; readonly name: string }
+  /** The same of the response. */
+  | { readonly kind: 'response-header'; readonly name: string }
+  /** `503`, `5xx`. */
+  | { readonly kind: 'response-status' | 'response-status-class' }
   | { readonly kind: ConnectionInputKind }
   | { readonly kind: 'filter-state'; readonly key: string }
   | { readonly kind: 'dynamic-metadata'; readonly namespace: string; readonly path: readonly string[] }

@@ -185,17 +185,18 @@ describe('a reply of a filter', () => {
     assert.equal((await client.write('GET /direct HTTP/1.1\r\nhost: a\r\n\r\n').response()).body, 'direct');
   });
 
-  test('takes the place of a response that is held, and is not shown to filters that saw that one', async (t) => {
+  test('takes the place of a response that is held, and is shown to the filters that did not see that one', async (t) => {
     const upstream = await WireUpstream.answering(OK);
     t.after(() => upstream.close());
-    const seen: number[] = [];
+    const seen: string[] = [];
+    const sees = (place: string) => () => ({
+      encodeHeaders(_head: unknown, status: number) {
+        seen.push(`${place} ${status}`);
+        return 'continue' as const;
+      },
+    });
     const { client, proxy } = await proxyWith(t, upstream.port, [
-      () => ({
-        encodeHeaders(_head, status) {
-          seen.push(status);
-          return 'continue';
-        },
-      }),
+      sees('before'),
       (callbacks) => ({
         encodeHeaders: () => 'stop',
         encodeData() {
@@ -203,10 +204,11 @@ describe('a reply of a filter', () => {
           return 'stop';
         },
       }),
+      sees('behind'),
     ]);
     const { status, body } = await client.write(GET).response();
     assert.deepEqual([status, body], [403, 'no']);
-    assert.deepEqual(seen, []);
+    assert.deepEqual(seen, ['behind 200', 'before 403']);
     assert.equal(proxy.httpStat('downstream_rq_4xx'), 1);
   });
 

@@ -121,7 +121,7 @@ const HTTP_FILTERS: Rows = [
   row('undescribed', 'filters.http.admission_control'),
   row(`${HTTP}.cache.v3.CacheConfig`, 'filters.http.cache'),
   row('undescribed', 'filters.http.composite'),
-  row('undescribed', 'filters.http.custom_response'),
+  row(`${HTTP}.custom_response.v3.CustomResponse`, 'filters.http.custom_response'),
   perRoute(
     `${HTTP}.stateful_session.v3.StatefulSessionPerRoute`,
     row(`${HTTP}.stateful_session.v3.StatefulSession`, 'filters.http.stateful_session'),

@@ -20,6 +20,8 @@ export interface HttpFilterManifest {
   /** Rows for its message and for those in it that nothing else leads to. */
   readonly support: SupportTable;
   readonly convert: ConvertHttpFilter;
+  /** Full names of the messages that its decision trees lead to. */
+  readonly matcherActions?: readonly string[];
   /** What routes, virtual hosts and tables may say to the filter; absent where they can only turn it off. */
   readonly ofRoutes?: RouteFilterManifest;
 }

@@ -8,6 +8,7 @@ const STAT_SINK = 'proxy.config.metrics.v3.StatsSink';
 const NETWORK_FILTER = 'proxy.config.listener.v3.Filter';
 const ACCESS_LOG = 'proxy.config.accesslog.v3.AccessLog';
 const TRACER = 'proxy.config.trace.v3.Tracing.Http';
+const MATCHER_ACTION = 'xds.core.v3.TypedExtensionConfig (matcher action)';
 const HTTP_FILTER = 'proxy.extensions.filters.network.http_connection_manager.v3.HttpFilter';
 
 /** Where routes speak to filters. */
@@ -30,8 +31,10 @@ export function supportWith({
     Object.values<{ support: SupportTable }>(kind),
   );
   const ofRoutes = Object.values(httpFilters).flatMap((filter) => filter.ofRoutes?.type ?? []);
+  const actions = Object.values(httpFilters).flatMap(({ matcherActions = [] }) => matcherActions);
   return {
     ...SUPPORT,
+    [MATCHER_ACTION]: withTypes(MATCHER_ACTION, 'typed_config', actions),
     [STAT_SINK]: withTypes(STAT_SINK, 'typed_config', Object.keys(statSinks)),
     [ACCESS_LOG]: withTypes(ACCESS_LOG, 'typed_config', Object.keys(accessLoggers)),
     [TRACER]: withTypes(TRACER, 'typed_config', Object.keys(tracers)),

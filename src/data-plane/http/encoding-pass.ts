@@ -19,14 +19,15 @@ export class EncodingPass extends FilterPass {
   /** Of a body that filters have changed. */
   #newFraming: number | null = null;
 
-  /** @param filters in the order of requests. @param uses in that of responses. */
+  /** @param filters in the order of requests. @param uses in that of responses. @param first as for FilterPass. */
   constructor(
     context: WorkerContext,
     stream: FilteredStream,
     filters: readonly HttpFilter[],
     uses: readonly BodyUse[],
+    first = 0,
   ) {
-    super(uses, stream.bufferLimitBytes);
+    super(uses, stream.bufferLimitBytes, first);
     this.#context = context;
     this.#stream = stream;
     this.#filters = filters;
@@ -37,6 +38,7 @@ export class EncodingPass extends FilterPass {
   editHeldHead(index: number, status: number | undefined): EditableHead {
     this.reviveHeadFor(index);
     if (status !== undefined && this.saveHead()) {
+      this.#stream.status = status;
       this.#heldHead = this.#heldHead.replace(/^[^\r]*\r\n/, statusLine(status));
       this.restoreHead();
     }

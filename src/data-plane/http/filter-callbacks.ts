@@ -19,6 +19,10 @@ export interface FilteredPasses {
   readonly decoding: DecodingPass;
   readonly encoding: EncodingPass;
   call(request: CallRequest, receiver: CallReceiver): void;
+  /** Filters look at a reply of the proxy's own. */
+  readonly isReplying: boolean;
+  restateReply(status: number): void;
+  forwardInstead(index: number, request: string): boolean;
   /** False when the act throws, which ends the stream. */
   guarded(act: () => boolean): boolean;
   shared<Shared extends object>(key: string, make: () => Shared): Shared;
@@ -90,7 +94,15 @@ export class StreamFilterCallbacks implements FilterCallbacks {
   }
 
   get isLocalReply(): boolean {
-    return !this.#passes.encoding.hasBegun;
+    return this.#passes.isReplying || !this.#passes.encoding.hasBegun;
+  }
+
+  restateReply(status: number): void {
+    this.#passes.restateReply(status);
+  }
+
+  forwardInstead(request: string): boolean {
+    return this.#passes.forwardInstead(this.#encodingIndex, request);
   }
 
   get awaitsTunnel(): boolean {
@@ -191,8 +203,7 @@ export class StreamFilterCallbacks implements FilterCallbacks {
   }
 
   heldResponseHead(status?: number): EditableHead | null {
-    const { encoding } = this.#passes;
-    return encoding.hasBegun ? encoding.editHeldHead(this.#encodingIndex, status) : null;
+    return this.isLocalReply ? null : this.#passes.encoding.editHeldHead(this.#encodingIndex, status);
   }
 
   heldRequestHead(method?: string): RequestHead {
@@ -207,9 +218,10 @@ export class StreamFilterCallbacks implements FilterCallbacks {
     this.#passes.decoding.settleHead();
   }
 
-  facts(response: EditableHead | null): FormatFacts {
+  facts(response: EditableHead | null, replyBody?: string): FormatFacts {
     const { facts } = this.#stream;
     if (response !== null) facts.liveResponse = response;
+    if (replyBody !== undefined) facts.localReplyBody = replyBody;
     return facts;
   }
 

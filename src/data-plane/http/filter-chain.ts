@@ -4,7 +4,6 @@
 import { WeirError } from '../../base/errors.ts';
 import type { FiltersOfRoute, HttpFilterSettings } from '../../snapshot/index.ts';
 import { Method, type RequestHead } from '../../wasm/http1.ts';
-import type { EditableHead } from '../route/header-editor.ts';
 import { type UpstreamCall, UpstreamCalls } from '../router/upstream-call.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
 import type { WorkerContext } from '../worker-context.ts';
@@ -17,6 +16,7 @@ import { type FilteredPasses, StreamFilterCallbacks } from './filter-callbacks.t
 import { ChainContext } from './filter-context.ts';
 import type { FilteredStream } from './filtered-stream.ts';
 import { FILTER_FAULT, hasBody, type LocalReply } from './local-reply.ts';
+import type { ReplyHead } from './reply-head.ts';
 
 /** A filter of the chain. */
 interface Member extends Pick<HttpFilterKind, 'requestBody' | 'encodes' | 'responseBody'> {
@@ -161,7 +161,7 @@ export class StreamFilters implements FilteredPasses {
   /** False where the response goes by all of them. */
   readonly encodes: boolean;
   readonly decoding: DecodingPass;
-  readonly encoding: EncodingPass;
+  encoding: EncodingPass;
   readonly #filters: readonly HttpFilter[];
   readonly #chain: FilterChain;
   readonly #isForHead: boolean;
@@ -171,6 +171,10 @@ export class StreamFilters implements FilteredPasses {
   #calls: Set<UpstreamCall> | null = null;
   /** What filters know together; null as long as none has asked. */
   #shared: Map<string, object> | null = null;
+  /** Of a reply of the proxy's own, while filters look at it. */
+  #replyHead: ReplyHead | null = null;
+  /** How many have seen the last such reply, in the order of responses. */
+  #replySeenBy = 0;
 
   constructor(context: WorkerContext, chain: FilterChain, stream: FilteredStream) {
     this.#context = context;
@@ -185,7 +189,12 @@ export class StreamFilters implements FilteredPasses {
     this.#filters = filters;
     this.encodes = chain.encodes && filters.some(looksAtResponses);
     this.decoding = new DecodingPass(context, stream, filters, chain.requestUses.wantedBy(filters));
-    this.encoding = new EncodingPass(context, stream, filters, chain.responseUses.wantedBy(filters));
+    this.encoding = this.#passFrom(0);
+  }
+
+  #passFrom(first: number): EncodingPass {
+    const filters = this.#filters;
+    return new EncodingPass(this.#context, this.#stream, filters, this.#chain.responseUses.wantedBy(filters), first);
   }
 
   /** The request's head as it was when a filter stopped it; empty if none did. */
@@ -198,15 +207,46 @@ export class StreamFilters implements FilteredPasses {
     return this.decoding.heldBytes + this.encoding.heldBytes;
   }
 
-  /** Lets filters edit a reply of the proxy's own, unless they have begun with a response that it takes the place of. */
-  encodeLocalReply(head: EditableHead, reply: LocalReply): void {
-    if (this.encoding.hasBegun) return;
-    const { status, body, bytes } = reply;
+  /**
+   * Lets filters edit a reply of the proxy's own: those that have seen no head yet, of a response that it takes the place of
+   * or of another reply. @returns false when one of them has seen to another answer.
+   */
+  encodeLocalReply(head: ReplyHead, reply: LocalReply): boolean {
+    const { body, bytes } = reply;
     const isEnd = !hasBody(reply);
-    for (const filter of this.#filters.toReversed()) {
-      filter.encodeHeaders?.(head, status, isEnd);
+    reply.editHead?.(head);
+    this.#replyHead = head;
+    const count = this.#filters.length;
+    for (let at = Math.max(this.#replySeenBy, this.encoding.headSeenBy); at < count; at += 1) {
+      this.#replySeenBy = at + 1;
+      const filter = this.#filters[count - 1 - at]!;
+      filter.encodeHeaders?.(head, head.status, isEnd);
+      if (this.#replyHead !== head) return false;
       if (!isEnd && !this.#isForHead) filter.localReplyBody?.(bytes ?? Buffer.from(body));
     }
+    this.#replyHead = null;
+    return true;
+  }
+
+  get isReplying(): boolean {
+    return this.#replyHead !== null;
+  }
+
+  /** As FilterCallbacks.restateReply. */
+  restateReply(status: number): void {
+    if (this.#replyHead === null) throw new WeirError('WEIR_FILTER_EDIT', 'no reply of the proxy itself is at hand');
+    this.#replyHead.setStatus(status);
+    this.#stream.status = status;
+  }
+
+  /** As FilterCallbacks.forwardInstead. @param index in the order of responses. */
+  forwardInstead(index: number, request: string): boolean {
+    return this.#stream.forwardInstead(request, () => {
+      this.abandon();
+      this.#replyHead = null;
+      this.#replySeenBy = 0;
+      this.encoding = this.#passFrom(index);
+    });
   }
 
   /** There is another answer than the one that was on its way: nothing moves on. */

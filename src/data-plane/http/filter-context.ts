@@ -1,10 +1,12 @@
 // What the filters of one connection manager are made with, over the parts of the worker that they may know.
 
 import type { Logger } from '../../log/index.ts';
-import type { HeaderMatch, PathMatch, QueryParameterMatch, RouteConditions } from '../../snapshot/index.ts';
+import type { HeaderMatch, MatchTree, PathMatch, QueryParameterMatch, RouteConditions } from '../../snapshot/index.ts';
 import type { RequestHead } from '../../wasm/http1.ts';
 import { HealthMask } from '../../wasm/shared-records.ts';
 import { FilterFacilities } from '../filter-facilities.ts';
+import { compileMatchTree, type FindMatch } from '../matching/match-tree.ts';
+import { type MatchedResponse, RESPONSE_INPUTS } from '../matching/response-inputs.ts';
 import { compileHeaderMatch } from '../route/header-matcher.ts';
 import { compileQueryParameterMatch } from '../route/query-matcher.ts';
 import { compileMatch } from '../route/route.ts';
@@ -82,6 +84,14 @@ export class ChainContext extends FilterFacilities implements FilterContext {
       });
       return matches(this.#request);
     };
+  }
+
+  compileResponseTree<Action, Result>(
+    tree: MatchTree<Action>,
+    resultOf: (action: Action) => Result,
+  ): FindMatch<MatchedResponse, Result> {
+    const tools = { runtime: this.runtime, kernel: this.context.lbKernel };
+    return compileMatchTree(tree, RESPONSE_INPUTS, tools, resultOf);
   }
 
   get log(): Logger {

@@ -53,12 +53,19 @@ export abstract class FilterPass {
   /** The body is what a tunnel carries, and leaves as it is. */
   #isUnframed = false;
   #isOver = false;
+  /** The filters before this one take no part. */
+  readonly #first: number;
+  /** How many had seen the head when the message was abandoned. */
+  #seenBy: number;
 
   /**
-   * @param uses what each filter does with the body, in the order of this direction.
-   * @param limitBytes of what filters may hold up.
+   * @param everyUse what each filter does with the body, in the order of this direction.
+   * @param limitBytes of what filters may hold up. @param first filter that takes part.
    */
-  constructor(uses: readonly BodyUse[], limitBytes: number) {
+  constructor(everyUse: readonly BodyUse[], limitBytes: number, first = 0) {
+    const uses = first === 0 ? everyUse : everyUse.map((use, index) => (index < first ? 'none' : use));
+    this.#first = first;
+    this.#seenBy = first;
     this.#uses = uses;
     this.#readsBody = uses.some(isUse);
     this.#editsBody = uses.includes('edits');
@@ -73,6 +80,13 @@ export abstract class FilterPass {
   /** Of the body, while filters keep it back. */
   get heldBytes(): number {
     return this.#queue.reduce((sum, part) => sum + part.size, 0);
+  }
+
+  /** How many filters have seen the head, with those that take no part. */
+  get headSeenBy(): number {
+    if (this.#isOver || !this.#hasBegun) return this.#seenBy;
+    const [head] = this.#queue;
+    return head?.kind === 'head' ? Math.min(head.next, this.#uses.length) : this.#uses.length;
   }
 
   limitHeld(bytes: number): void {
@@ -102,7 +116,7 @@ export abstract class FilterPass {
     this.#isUnframed = isTunnel;
     this.#framing = framing;
     const hasBody = end > start;
-    const head = MessagePart.head(isEnd && !hasBody);
+    const head = this.#entering(MessagePart.head(isEnd && !hasBody));
     // Nothing has come before it; room for what comes behind is made when it comes.
     this.#queue = [head];
     this.#isPumping = true;
@@ -306,6 +320,7 @@ export abstract class FilterPass {
 
   /** The message is of no interest any more. */
   abandon(): void {
+    this.#seenBy = this.headSeenBy;
     this.#isOver = true;
     this.#queue.length = 0;
   }
@@ -347,8 +362,14 @@ export abstract class FilterPass {
     const raw = endsWithLine ? bytes.subarray(0, bytes.length - EMPTY_LINE.length) : bytes;
     const data = this.#dechunker === null ? raw : this.#dechunker.decode(raw, 0, raw.length);
     const isBare = this.#editsBody && this.#isSettled;
-    this.#queue.push(MessagePart.data(isBare ? NO_BYTES : raw, data, isEnd && trailers === null));
-    if (trailers !== null) this.#queue.push(MessagePart.ofTrailers(trailers, endsWithLine ? EMPTY_LINE : NO_BYTES));
+    this.#queue.push(this.#entering(MessagePart.data(isBare ? NO_BYTES : raw, data, isEnd && trailers === null)));
+    if (trailers === null) return;
+    this.#queue.push(this.#entering(MessagePart.ofTrailers(trailers, endsWithLine ? EMPTY_LINE : NO_BYTES)));
+  }
+
+  #entering(part: MessagePart): MessagePart {
+    part.next = this.#first;
+    return part;
   }
 
   #pumpAndHold(): boolean {

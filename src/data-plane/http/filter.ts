@@ -13,6 +13,7 @@ import type { Logger } from '../../log/index.ts';
 import type {
   Fraction,
   HeaderMatch,
+  MatchTree,
   PathMatch,
   QueryParameterMatch,
   RouteConditions,
@@ -21,6 +22,8 @@ import type {
 } from '../../snapshot/index.ts';
 import type { RequestHead } from '../../wasm/http1.ts';
 import type { DownstreamFacts, FormatFacts } from '../format/facts.ts';
+import type { FindMatch } from '../matching/match-tree.ts';
+import type { MatchedResponse } from '../matching/response-inputs.ts';
 import type { ResponseFlagName } from '../response-flags.ts';
 import type { EditableHead } from '../route/header-editor.ts';
 import type { CallReceiver, CallRequest } from './filter-call.ts';
@@ -130,6 +133,14 @@ export interface FilterCallbacks {
   /** What filters of one kind know together of this stream: made by the first that asks. @param key the kind's own. */
   shared<Shared extends object>(key: string, make: () => Shared): Shared;
   /**
+   * From within encodeHeaders: the client is given the response to another request, which goes on like its own from the router, by the
+   * route that is found for it. Filters nearer to the router do not see that response; this one does, and those behind it. What
+   * still comes of the client's own body is dropped. Return a stop after it.
+   * @param request head of a GET or HEAD without a body, as text with the empty line at its end.
+   * @returns false when no route is found for it, or the stream is a tunnel: then nothing has changed.
+   */
+  forwardInstead(request: string): boolean;
+  /**
    * Asks a cluster something for this request, and goes on without waiting. The receiver is told once, unless the stream is over
    * before; perhaps from within this call. What it throws fails the request.
    */
@@ -185,6 +196,8 @@ export interface FilterCallbacks {
    * that it came with. @throws WeirError WEIR_FILTER_EDIT when it has gone on.
    */
   heldResponseHead(status?: number): EditableHead | null;
+  /** From within encodeHeaders: another status for a reply of the proxy's own. @throws WeirError WEIR_FILTER_EDIT where it is none. */
+  restateReply(status: number): void;
   /**
    * The head of a request that this filter is looking at, or has held back so that no other has seen it since. Valid until
    * return; edits last if the filter then goes on, or settles it. @param method in place of the one that it has.
@@ -198,8 +211,11 @@ export interface FilterCallbacks {
   settleRequestHead(): void;
   /** The same, and the route stays. */
   settleEditedHead(): void;
-  /** What formats may ask of the request. @param response whose head this filter is looking at; null for none. */
-  facts(response: EditableHead | null): FormatFacts;
+  /**
+   * What formats may ask of the request. @param response whose head this filter is looking at; null for none.
+   * @param replyBody what a reply says before a format words it; left as it is when absent.
+   */
+  facts(response: EditableHead | null, replyBody?: string): FormatFacts;
   /** What the request's route says to this filter, as its kind has prepared it, the most specific level first; often empty. */
   readonly routeSettings: readonly unknown[];
 }
@@ -285,6 +301,11 @@ export interface FilterContext {
     match: PathMatch,
     conditions: RouteConditions | null,
   ): (head: RequestHead, callbacks: FilterCallbacks) => boolean;
+  /** Chooses by a response and its request. @param resultOf called once for each action. */
+  compileResponseTree<Action, Result>(
+    tree: MatchTree<Action>,
+    resultOf: (action: Action) => Result,
+  ): FindMatch<MatchedResponse, Result>;
   /** Milliseconds of the system's monotonic clock, which is the same for all workers. */
   sharedNowMs(): number;
   /**

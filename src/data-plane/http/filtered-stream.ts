@@ -22,6 +22,8 @@ export interface FilteredStream {
   readonly awaitsTunnel: boolean;
   readonly protocol: string;
   isGrpc: boolean;
+  /** Of the response at hand, as formats see it. */
+  status: number;
   replyForm: ReplyForm;
   /** Null before the router has chosen one. */
   readonly cluster: CountedCluster | null;
@@ -69,11 +71,13 @@ export interface FilteredStream {
   /** What the route describes the request by; null for nothing. */
   readonly rateLimits: RouteRateLimits | null;
   /** Asked for in the course of its requests; who looks at a response's head says which. */
-  readonly facts: FormatFacts & { liveResponse: LiveResponse | null };
+  readonly facts: FormatFacts & { liveResponse: LiveResponse | null; localReplyBody: string | undefined };
   /** A route has been found for the request. */
   readonly hasRoute: boolean;
   readonly isForwarded: boolean;
   /** Where the request has gone last; empty for nowhere. */
   readonly upstreamAddress: string;
   giveUp(reply: LocalReply): void;
+  /** As FilterCallbacks.forwardInstead. @param begin called before the other request goes on, once nothing speaks against it. */
+  forwardInstead(request: string, begin: () => void): boolean;
 }

@@ -4,6 +4,7 @@
 import { GrpcStatus, grpcMessage, grpcStatusOfHttp } from '../../base/grpc-status.ts';
 import { STATUS_CODES } from '../../base/node-http.ts';
 import type { ResponseFlagName } from '../response-flags.ts';
+import type { EditableHead } from '../route/header-editor.ts';
 import type { UpstreamFailure } from '../upstream/pool/failure.ts';
 import type { BodyFormat } from './body-format.ts';
 
@@ -21,6 +22,8 @@ export interface LocalReply {
   readonly format?: BodyFormat;
   readonly flag: ResponseFlag;
   readonly details: string;
+  /** Adds what the filter that has made it wants of its head, before other filters see it. */
+  readonly editHead?: (head: EditableHead) => void;
   /** A filter says its whole head: nothing words it anew. */
   readonly isWhole?: true;
   /** In place of an answer, where the protocol can break off a single stream. */

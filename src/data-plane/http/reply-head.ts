@@ -5,13 +5,25 @@ import { hasBody, type LocalReply, lengthField, replyFields, statusLine, typeFie
 import { TextHead } from './text-head.ts';
 
 export class ReplyHead extends TextHead {
+  #status: number;
+
   constructor(reply: LocalReply) {
-    super(statusLine(reply.status).slice(0, -2), replyFields(reply));
+    super(startLineOf(reply.status), replyFields(reply));
+    this.#status = reply.status;
+  }
+
+  get status(): number {
+    return this.#status;
+  }
+
+  setStatus(status: number): void {
+    this.#status = status;
+    this.startLine = startLineOf(status);
   }
 
   /** Becomes the head of what this reply has been made into: what describes its body is said anew, all else stays. */
   restate(reply: LocalReply): void {
-    this.startLine = statusLine(reply.status).slice(0, -2);
+    this.setStatus(reply.status);
     this.removeField('content-length');
     this.appendMissing(lengthField(reply));
     if (reply.contentType === undefined && hasBody(reply)) return;
@@ -24,4 +36,8 @@ export class ReplyHead extends TextHead {
     this.appendLines(ownLines, 'server');
     if (!this.hasField('date')) this.append('date', date);
   }
+}
+
+function startLineOf(status: number): string {
+  return statusLine(status).slice(0, -2);
 }

@@ -244,7 +244,10 @@ export abstract class StreamResponse extends StreamRecord {
     const reply = replies.inForm(proxyStatus === null ? told : proxyStatus.restate(told, this.flags), this.replyForm);
     edited?.restate(reply);
     this.status = reply.status;
-    const head = this.codec.prepareReply(this.#replyLines(reply, edited, nowMs));
+    const lines = this.#replyLines(reply, edited, nowMs);
+    // A filter has seen to another answer.
+    if (lines === null) return;
+    const head = this.codec.prepareReply(lines);
     const body =
       this.methodId !== Method.HEAD && replies.hasBody(reply) ? (reply.bytes ?? Buffer.from(reply.body)) : NO_BYTES;
     this.#response = STARTED;
@@ -341,8 +344,8 @@ export abstract class StreamResponse extends StreamRecord {
     return goesOn;
   }
 
-  /** @param edited the head, where it is there already. */
-  #replyLines(reply: replies.LocalReply, edited: ReplyHead | null, nowMs: number): string {
+  /** @param edited the head, where it is there already. @returns null when there is another answer. */
+  #replyLines(reply: replies.LocalReply, edited: ReplyHead | null, nowMs: number): string | null {
     const { settings, responseLines } = this.manager;
     const date = this.context.date.text(nowMs);
     let extra = '';
@@ -358,7 +361,7 @@ export abstract class StreamResponse extends StreamRecord {
       return replies.localReplyLines(reply, responseLines.local, date, extra);
     }
     const head = edited ?? this.#editedHead(reply);
-    if (isFiltered) filters!.encodeLocalReply(head, reply);
+    if (isFiltered && !filters!.encodeLocalReply(head, reply)) return null;
     head.setOwn(responseLines.local, date);
     return head.lines() + extra;
   }

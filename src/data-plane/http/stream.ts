@@ -23,7 +23,7 @@ import type { RequestTracing } from '../tracing/request-tracing.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { type DownstreamStream, type RequestReceiver, ResetReason } from './codec/downstream-stream.ts';
 import type { FilterChain, StreamFilters } from './filter-chain.ts';
-import type { FilteredStream } from './filtered-stream.ts';
+import { type FilteredStream, NO_LIMITS } from './filtered-stream.ts';
 import type { HttpStreamFacts } from './http-stream-facts.ts';
 import * as replies from './local-reply.ts';
 import type { OriginDetectors } from './origin-detection.ts';
@@ -40,6 +40,8 @@ import { type ResponseManager, StreamResponse } from './stream-response.ts';
 import type { Trailers } from './trailers.ts';
 import { keepUpgradeFields } from './upgrade-fields.ts';
 import type { Upgrades } from './upgrades.ts';
+
+const NO_BYTES = Buffer.alloc(0);
 
 const {
   downstream_cx_upgrades_active,
@@ -87,6 +89,8 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
   /** Of a message whose end has come, or comes with the next call; its body holds none. */
   requestTrailers: Trailers | null = null;
   #isRequestPaused = false;
+  /** Another request goes on in place of the client's, whose body nobody wants any more. */
+  #isReplaced = false;
   #isPrepared = false;
   #isTraceDecided = false;
   #origin: RequestOrigin = UNKNOWN_ORIGIN;
@@ -248,7 +252,7 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
 
   forwardBody(bytes: Buffer, start: number, end: number, isEnd: boolean, nowMs: number): boolean {
     const upstream = this.upstream;
-    if (upstream === null) return true;
+    if (upstream === null || this.#isReplaced) return true;
     this.redirects?.keep(bytes, start, end);
     const goesOn = upstream.send(bytes, start, end, isEnd);
     if (isEnd && this.wantedFacts !== null && upstream.isSending) this.wantedFacts.requestSentMs = nowMs;
@@ -365,6 +369,26 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
     return Verdict.followed;
   }
 
+  forwardInstead(request: string, begin: () => void): boolean {
+    if (this.hasEnded || this.hasTunnel) return false;
+    // The codec holds the head of the other request from here on.
+    if (this.facts.requestHead === '') this.tellOfUnsent();
+    const { codec } = this.context;
+    const bytes = Buffer.from(request, 'latin1');
+    if (codec.parseRequest(bytes, 0, bytes.length, NO_LIMITS) <= 0) return false;
+    const next = this.manager.router.replace(this, codec.request, () => {
+      this.dropUpstream()?.cancel(true);
+      this.#isReplaced = true;
+      this.requestFraming = Framing.NONE;
+      begin();
+    });
+    if (next === undefined) return false;
+    if (next !== null) this.#startAgain(next, NO_BYTES);
+    // What comes of the client's body is dropped, as fast as it comes.
+    if (!this.hasEnded) this.resumeRequest();
+    return true;
+  }
+
   resumeRequest(): void {
     if (!this.#isRequestPaused) return;
     this.#isRequestPaused = false;
@@ -427,7 +451,7 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
     upstream.start(bytes, start, end, isEnd);
   }
 
-  /** A redirect is followed: all times of the request's route begin anew. @param body given away. */
+  /** Another request takes the place of the one that there was: all times of the request's route begin anew. @param body given away. */
   #startAgain(upstream: ForwardedRequest, body: Buffer): void {
     const nowMs = this.context.clock.monotonicMs();
     this.codec.deadlines.clearLimits();

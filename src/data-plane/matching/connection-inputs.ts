@@ -42,6 +42,9 @@ function readerOf(input: MatchInput): ReadInput<DownstreamFacts> {
       return ({ metadata }) => metadataText(metadata, input);
     case 'request-header':
     case 'query-parameter':
+    case 'response-header':
+    case 'response-status':
+    case 'response-status-class':
       return () => undefined;
     default:
       return READERS[input.kind];

@@ -5,8 +5,11 @@ import type { PathMatch, RedirectAction } from '../../snapshot/index.ts';
 import { compilePlainRewrite, type RewritePath } from './path-matcher.ts';
 import type { RouteRequest } from './route-request.ts';
 
+/** What of a request the place goes by that it is sent to. */
+export type RedirectedRequest = Pick<RouteRequest, 'authority' | 'forwardedProto' | 'target' | 'path'>;
+
 /** @returns the value of Location. */
-export type RedirectLocation = (request: RouteRequest) => string;
+export type RedirectLocation = (request: RedirectedRequest) => string;
 
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { http: ':80', https: ':443' };
 
@@ -23,7 +26,7 @@ export function compileRedirect(action: RedirectAction, match: PathMatch): Redir
 }
 
 /** The request's host. Its port goes when another takes its place, or when it was the default of the old scheme. */
-function hostOf({ authority, forwardedProto }: RouteRequest, scheme: string, hasNewPort: boolean): string {
+function hostOf({ authority, forwardedProto }: RedirectedRequest, scheme: string, hasNewPort: boolean): string {
   const colon = authority.startsWith('[') ? authority.indexOf(']:') + 1 : authority.lastIndexOf(':');
   if (colon <= 0) return authority;
   const wasDefault = scheme !== forwardedProto && authority.slice(colon) === DEFAULT_PORTS[forwardedProto];
@@ -31,7 +34,7 @@ function hostOf({ authority, forwardedProto }: RouteRequest, scheme: string, has
 }
 
 function pathOf(
-  { target, path }: RouteRequest,
+  { target, path }: RedirectedRequest,
   replacement: string,
   stripsQuery: boolean,
   rewrite: RewritePath | null,

@@ -1,37 +1,21 @@
-// Where a redirect leads: its Location, and the head of the request that goes there. The head is text by then, as it was
-// sent before, with all that the route has changed of it.
+// The head of the request that goes where a redirect leads. It is text by then, as it was sent before, with all that the route has
+// changed of it.
 
+import type { AbsoluteTarget } from '../../base/absolute-target.ts';
 import type { ResponseHead } from '../../wasm/http1.ts';
 import type { ProxyHeaders } from '../http/proxy-headers.ts';
 import { TextHead } from '../http/text-head.ts';
 
-export interface RedirectTarget {
-  readonly isHttps: boolean;
-  /** host[:port]. */
-  readonly authority: string;
-  /** Path and query; never empty. */
-  readonly target: string;
-}
-
-/** Only what names its host can be followed; who it is for (`user@`) is for nobody to say. */
-const ABSOLUTE = /^(https?):\/\/([^/?#@\s]+)((?:[/?][^#\s]*)?)(?:#.*)?$/i;
 const BODY_FIELDS = ['content-length', 'transfer-encoding', 'trailer'];
 
-/** @returns undefined when the location leads nowhere. */
-export function redirectTarget(location: string): RedirectTarget | undefined {
-  const match = ABSOLUTE.exec(location);
-  if (match === null) return undefined;
-  const [, scheme, authority, rest] = match as unknown as [string, string, string, string];
-  return { isHttps: scheme.length === 5, authority, target: rest.startsWith('/') ? rest : `/${rest}` };
-}
-
 export interface RedirectedHeadOptions {
-  readonly target: RedirectTarget;
+  readonly target: AbsoluteTarget;
   /** What follows asks with GET, and without a body (303, RFC 9110 section 15.4.4). */
   readonly becomesGet: boolean;
   /** Lower-case names of response headers that take the place of those of the request. */
   readonly headersToCopy: readonly string[];
-  readonly response: ResponseHead;
+  /** Null where none are. */
+  readonly response: ResponseHead | null;
 }
 
 /** @param formerHead as it was sent. */
@@ -47,7 +31,7 @@ export function redirectedHead(formerHead: string, names: ProxyHeaders, options:
   if (becomesGet) for (const name of BODY_FIELDS) head.removeField(name);
   for (const name of headersToCopy) {
     head.removeField(name);
-    copyFields(response, name, head);
+    if (response !== null) copyFields(response, name, head);
   }
   head.append(names.originalUrl, formerUrl);
   return head.text();

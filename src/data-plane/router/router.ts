@@ -1,6 +1,7 @@
 // Decides what becomes of a request: the route, the cluster, the head that the upstream will see. Step 4 of the
 // request flow. What cannot be forwarded is answered here, through the stream.
 
+import { absoluteTarget } from '../../base/absolute-target.ts';
 import type { HttpConnectionManagerSettings } from '../../snapshot/index.ts';
 import { CLUSTER_STATS, HTTP_STATS } from '../../stats/index.ts';
 import { codecError, Framing, HEADER_ID, Method, type RequestHead } from '../../wasm/http1.ts';
@@ -33,7 +34,7 @@ import { ForwardEdits } from './forward-edits.ts';
 import type { ForwardedRequest } from './forwarded-request.ts';
 import { grpcStreamDurationMs, grpcTimeoutMs, namesGrpcTimeout } from './grpc-timeout.ts';
 import { InternalRedirects } from './internal-redirects.ts';
-import { redirectedHead, redirectTarget } from './redirect-target.ts';
+import { redirectedHead } from './redirect-target.ts';
 import { RequestMirror, type ShadowTarget } from './request-mirror.ts';
 import { RequestTries } from './request-tries.ts';
 import type { RoutedRequest } from './routed-request.ts';
@@ -164,6 +165,21 @@ export class Router {
     return this.#act(stream, this.#request.head, route, true);
   }
 
+  /**
+   * Another request in place of the stream's own; its head lies in the codec.
+   * @param begin called before anything is done, when there is a route for it. @returns undefined without one; null when it has an answer.
+   */
+  replace(stream: RoutedRequest, head: RequestHead, begin: () => void): ForwardedRequest | null | undefined {
+    this.#request.read(head, stream.isInternal, true, stream);
+    const route = this.#routes.find(this.#request);
+    if (route === undefined) return undefined;
+    begin();
+    stream.redirects = null;
+    stream.setCookies = null;
+    stream.overrideHost = null;
+    return this.#act(stream, head, route, false);
+  }
+
   /** The head of the request that goes there lies in the codec then. */
   #redirectedRoute(stream: RoutedRequest, redirects: InternalRedirects, formerHead: string): Route | undefined {
     const { codec, proxyHeaders } = this.#context;
@@ -171,7 +187,7 @@ export class Router {
     const policy = redirects.policy!;
     const location = response.headerByName('location');
     if (!stream.isRequestComplete || !redirects.isKept || location === undefined) return undefined;
-    const target = redirectTarget(location);
+    const target = absoluteTarget(location);
     if (target === undefined) return this.#refuse(passthrough_internal_redirect_bad_location);
     if (target.isHttps !== stream.isSecured && !policy.allowsCrossScheme)
       return this.#refuse(passthrough_internal_redirect_unsafe_scheme);

@@ -46,6 +46,7 @@ export type AnyConfig =
   | Typed<'extensions.filters.http.grpc_http1_bridge.v3.Config', GrpcHttp1BridgeConfig>
   | Typed<'extensions.filters.http.grpc_stats.v3.FilterConfig', GrpcStatsFilterConfig>
   | Typed<'extensions.filters.http.cache.v3.CacheConfig', CacheConfig>
+  | Typed<'extensions.filters.http.custom_response.v3.CustomResponse', CustomResponse>
   | Typed<'extensions.filters.http.stateful_session.v3.StatefulSession', StatefulSession>
   | Typed<'extensions.filters.http.ext_authz.v3.ExtAuthz', HttpExtAuthzExtAuthz>
   | Typed<'extensions.filters.http.jwt_authn.v3.JwtAuthentication', JwtAuthentication>
@@ -132,6 +133,7 @@ export type FiltersHttpConfig =
   | Typed<'extensions.filters.http.grpc_http1_bridge.v3.Config', GrpcHttp1BridgeConfig>
   | Typed<'extensions.filters.http.grpc_stats.v3.FilterConfig', GrpcStatsFilterConfig>
   | Typed<'extensions.filters.http.cache.v3.CacheConfig', CacheConfig>
+  | Typed<'extensions.filters.http.custom_response.v3.CustomResponse', CustomResponse>
   | Typed<'extensions.filters.http.stateful_session.v3.StatefulSession', StatefulSession>
   | Typed<'extensions.filters.http.ext_authz.v3.ExtAuthz', HttpExtAuthzExtAuthz>
   | Typed<'extensions.filters.http.jwt_authn.v3.JwtAuthentication', JwtAuthentication>
@@ -165,6 +167,7 @@ export type FiltersHttpPerRouteConfig =
   | Typed<'extensions.filters.http.grpc_http1_bridge.v3.Config', GrpcHttp1BridgeConfig>
   | Typed<'extensions.filters.http.grpc_stats.v3.FilterConfig', GrpcStatsFilterConfig>
   | Typed<'extensions.filters.http.cache.v3.CacheConfig', CacheConfig>
+  | Typed<'extensions.filters.http.custom_response.v3.CustomResponse', CustomResponse>
   | Typed<'extensions.filters.http.stateful_session.v3.StatefulSessionPerRoute', StatefulSessionPerRoute>
   | Typed<'extensions.filters.http.ext_authz.v3.ExtAuthzPerRoute', ExtAuthzPerRoute>
   | Typed<'extensions.filters.http.jwt_authn.v3.PerRouteConfig', JwtAuthnPerRouteConfig>
@@ -1745,6 +1748,12 @@ export interface CustomInlineHeader {
   readonly inlineHeaderName?: string | undefined;
   readonly inline_header_type?: 'REQUEST_HEADER' | 'REQUEST_TRAILER' | 'RESPONSE_HEADER' | 'RESPONSE_TRAILER' | undefined;
   readonly inlineHeaderType?: 'REQUEST_HEADER' | 'REQUEST_TRAILER' | 'RESPONSE_HEADER' | 'RESPONSE_TRAILER' | undefined;
+}
+
+/** proxy.extensions.filters.http.custom_response.v3.CustomResponse */
+export interface CustomResponse {
+  readonly custom_response_matcher?: Matcher | undefined;
+  readonly customResponseMatcher?: Matcher | undefined;
 }
 
 /** proxy.type.tracing.v3.CustomTag */

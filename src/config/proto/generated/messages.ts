@@ -4372,6 +4372,11 @@ export interface CsrfPolicy {
   additional_origins: ProxyTypeMatcherStringMatcher[];
 }
 
+/** proxy.extensions.filters.http.custom_response.v3.CustomResponse */
+export interface CustomResponse {
+  custom_response_matcher: Matcher | null;
+}
+
 /** proxy.extensions.filters.http.decompressor.v3.Decompressor */
 export interface Decompressor {
   decompressor_library: ConfigCoreTypedExtensionConfig | null;
@@ -5473,6 +5478,25 @@ export interface Redis {
 
 /** proxy.extensions.http.cache.simple_http_cache.v3.SimpleHttpCacheConfig */
 export interface SimpleHttpCacheConfig {}
+
+/** proxy.extensions.http.custom_response.local_response_policy.v3.LocalResponsePolicy */
+export interface LocalResponsePolicy {
+  body: DataSource | null;
+  body_format: SubstitutionFormatString | null;
+  status_code: UInt32Value | null;
+  response_headers_to_add: HeaderValueOption[];
+}
+
+/** proxy.extensions.http.custom_response.redirect_policy.v3.RedirectPolicy */
+export interface RedirectPolicy {
+  uri: string;
+  redirect_action: RedirectAction | null;
+  status_code: UInt32Value | null;
+  response_headers_to_add: HeaderValueOption[];
+  request_headers_to_add: HeaderValueOption[];
+  modify_request_headers_action: ConfigCoreTypedExtensionConfig | null;
+  readonly redirect_action_specifier?: 'uri' | 'redirect_action';
+}
 
 /** proxy.extensions.http.header_formatters.preserve_case.v3.PreserveCaseFormatterConfig */
 export interface PreserveCaseFormatterConfig {
@@ -6844,6 +6868,7 @@ export interface MessageTypes {
   'proxy.extensions.filters.http.cors.v3.Cors': Cors;
   'proxy.extensions.filters.http.cors.v3.CorsPolicy': CorsCorsPolicy;
   'proxy.extensions.filters.http.csrf.v3.CsrfPolicy': CsrfPolicy;
+  'proxy.extensions.filters.http.custom_response.v3.CustomResponse': CustomResponse;
   'proxy.extensions.filters.http.decompressor.v3.Decompressor': Decompressor;
   'proxy.extensions.filters.http.decompressor.v3.Decompressor.CommonDirectionConfig': Decompressor_CommonDirectionConfig;
   'proxy.extensions.filters.http.decompressor.v3.Decompressor.RequestDirectionConfig': Decompressor_RequestDirectionConfig;
@@ -6970,6 +6995,8 @@ export interface MessageTypes {
   'proxy.extensions.health_check.event_sinks.file.v3.HealthCheckEventFileSink': HealthCheckEventFileSink;
   'proxy.extensions.health_checkers.redis.v3.Redis': Redis;
   'proxy.extensions.http.cache.simple_http_cache.v3.SimpleHttpCacheConfig': SimpleHttpCacheConfig;
+  'proxy.extensions.http.custom_response.local_response_policy.v3.LocalResponsePolicy': LocalResponsePolicy;
+  'proxy.extensions.http.custom_response.redirect_policy.v3.RedirectPolicy': RedirectPolicy;
   'proxy.extensions.http.header_formatters.preserve_case.v3.PreserveCaseFormatterConfig': PreserveCaseFormatterConfig;
   'proxy.extensions.http.original_ip_detection.custom_header.v3.CustomHeaderConfig': CustomHeaderConfig;
   'proxy.extensions.http.original_ip_detection.xff.v3.XffConfig': XffConfig;

@@ -13,6 +13,9 @@ const NETWORK = `${COMMON}.network.v3`;
 const SSL = `${COMMON}.ssl.v3`;
 const HEADER = 'proxy.type.matcher.v3.HttpRequestHeaderMatchInput';
 const QUERY = 'proxy.type.matcher.v3.HttpRequestQueryParamMatchInput';
+const RESPONSE_HEADER = 'proxy.type.matcher.v3.HttpResponseHeaderMatchInput';
+const STATUS = 'proxy.type.matcher.v3.HttpResponseStatusCodeMatchInput';
+const STATUS_CLASS = 'proxy.type.matcher.v3.HttpResponseStatusCodeClassMatchInput';
 const FILTER_STATE = `${NETWORK}.FilterStateInput` as const;
 const METADATA = `${NETWORK}.DynamicMetadataInput` as const;
 const ENVIRONMENT = `${COMMON}.environment_variable.v3.Config` as const;
@@ -36,6 +39,9 @@ const OF_CONNECTIONS: Readonly<Record<string, ConnectionInputKind>> = {
 export const MATCH_INPUT_TYPES: readonly string[] = [
   HEADER,
   QUERY,
+  RESPONSE_HEADER,
+  STATUS,
+  STATUS_CLASS,
   ...Object.keys(OF_CONNECTIONS),
   FILTER_STATE,
   METADATA,
@@ -56,20 +62,28 @@ export const REQUEST_INPUTS: ReadonlySet<MatchInput['kind']> = new Set([
   'query-parameter',
 ]);
 
+export const RESPONSE_INPUTS: ReadonlySet<MatchInput['kind']> = new Set([
+  ...REQUEST_INPUTS,
+  'response-header',
+  'response-status',
+  'response-status-class',
+]);
+
 /** @param known kinds that there are here. @param why another one is a fault. @returns undefined for what is none; reports it. */
 export function convertInput(
   extension: ExtensionMessage,
   at: string,
   known: ReadonlySet<MatchInput['kind']>,
   conversion: Conversion,
-  why = 'is an input that there is only of requests',
+  why?: string,
 ): MatchInput | undefined {
   const opened = openExtension(extension?.typed_config ?? null);
   // Another type has been reported.
   if (opened === undefined || !MATCH_INPUT_TYPES.includes(opened.typeName)) return undefined;
   const input = inputOf(opened.typeName, opened.message, conversion);
   if (known.has(input.kind)) return input;
-  conversion.faults.error(`${at}.typed_config`, why);
+  const owners = input.kind.startsWith('response-') ? 'responses' : 'requests';
+  conversion.faults.error(`${at}.typed_config`, why ?? `is an input that there is only of ${owners}`);
   return undefined;
 }
 
@@ -79,6 +93,14 @@ function inputOf(typeName: string, message: object, { environment }: Conversion)
       return { kind: 'request-header', name: (message as MessageTypes[typeof HEADER]).header_name.toLowerCase() };
     case QUERY:
       return { kind: 'query-parameter', name: (message as MessageTypes[typeof QUERY]).query_param };
+    case RESPONSE_HEADER: {
+      const { header_name: name } = message as MessageTypes[typeof RESPONSE_HEADER];
+      return { kind: 'response-header', name: name.toLowerCase() };
+    }
+    case STATUS:
+      return { kind: 'response-status' };
+    case STATUS_CLASS:
+      return { kind: 'response-status-class' };
     case FILTER_STATE:
       return { kind: 'filter-state', key: (message as MessageTypes[typeof FILTER_STATE]).key };
     case METADATA: {

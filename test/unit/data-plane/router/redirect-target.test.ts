@@ -1,13 +1,9 @@
-// Where redirects lead, and with which head.
+// The head with which a redirect is followed.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ProxyHeaders } from '../../../../src/data-plane/http/proxy-headers.ts';
-import {
-  type RedirectedHeadOptions,
-  redirectedHead,
-  redirectTarget,
-} from '../../../../src/data-plane/router/redirect-target.ts';
+import { type RedirectedHeadOptions, redirectedHead } from '../../../../src/data-plane/router/redirect-target.ts';
 import { responseHead } from '../../../support/heads.ts';
 
 const NAMES = new ProxyHeaders();
@@ -29,45 +25,6 @@ function redirected(former: string, options: Partial<RedirectedHeadOptions> = {}
   assert.ok(text.endsWith('\r\n\r\n'));
   return text.split('\r\n').slice(0, -2);
 }
-
-describe('a location', () => {
-  for (const [location, isHttps, authority, target] of [
-    ['http://a/', false, 'a', '/'],
-    ['https://a/', true, 'a', '/'],
-    ['HTTP://A:8080/p/q?x=/?#f', false, 'A:8080', '/p/q?x=/?'],
-    ['HTTPS://a', true, 'a', '/'],
-    ['http://a?q', false, 'a', '/?q'],
-    ['http://a#f', false, 'a', '/'],
-    ['http://a?q#f#g /', false, 'a', '/?q'],
-    ['http://[::1]:80/', false, '[::1]:80', '/'],
-  ] as const) {
-    test(`${location} leads to ${authority} and asks for ${target}`, () => {
-      assert.deepEqual(redirectTarget(location), { isHttps, authority, target });
-    });
-  }
-
-  for (const location of [
-    '',
-    '/p',
-    '//a/p',
-    'a/p',
-    'http:/a',
-    'http:///p',
-    'http://',
-    'ftp://a/',
-    'httpx://a/',
-    ' http://a/',
-    'xhttp://a/',
-    'http://u@a/',
-    'http://a b/',
-    'http://a/ b',
-    'http://a\\b c',
-  ]) {
-    test(`${JSON.stringify(location)} leads nowhere`, () => {
-      assert.equal(redirectTarget(location), undefined);
-    });
-  }
-});
 
 describe('the head of the request that follows', () => {
   test('asks the new host for the new target, and says where it came from', () => {
