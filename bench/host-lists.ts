@@ -173,7 +173,8 @@ request.read(codec.request, false, false);
 const hasher = new RequestHasher([{ kind: 'header', name: 'x-user', rewrite: null, isTerminal: false }]);
 const client = {
   clientAddress: '10.0.0.1',
-  connectionEnds: { remote: { ip: '10.0.0.1', port: 1 }, local: { ip: '10.0.0.2', port: 2 }, state: () => undefined },
+  connectionEnds: { remote: { ip: '10.0.0.1', port: 1 }, local: { ip: '10.0.0.2', port: 2 } },
+  state: () => undefined,
   setCookie() {},
 };
 for (const lbPolicy of ['RING_HASH', 'MAGLEV'] as const) {

@@ -255,7 +255,10 @@ effect there; [why not here](decisions/0026-hosts-on-demand-are-made-by-main.md)
       cookie: ['Hash by a cookie, also one that clients are given.', 'none'],
       connection_properties: ["Hash by the client's address.", 'none'],
       query_parameter: ['Hash by a parameter of the query.', 'none'],
-      filter_state: ['Hash by what a network filter has put into the filter state of the connection.', 'none'],
+      filter_state: [
+        'Hash by what a filter has put into the filter state of the request, else of its connection.',
+        'none',
+      ],
       terminal: ['Where this policy or one before it has given a hash, those behind it are not asked.', '`false`'],
     },
   },

@@ -37,6 +37,7 @@ import { LOCAL_RATE_LIMIT } from './filters.http/local_ratelimit/config.ts';
 import { type GivenFilters, moduleManifest } from './filters.http/module/config.ts';
 import { RATE_LIMIT } from './filters.http/ratelimit/config.ts';
 import { RBAC } from './filters.http/rbac/config.ts';
+import { SET_FILTER_STATE } from './filters.http/set_filter_state/config.ts';
 import { SET_METADATA } from './filters.http/set_metadata/config.ts';
 import { STATEFUL_SESSION } from './filters.http/stateful_session/config.ts';
 import { TAP } from './filters.http/tap/config.ts';
@@ -90,6 +91,7 @@ const HTTP_FILTERS: HttpFilterManifests = {
   [MODULE]: moduleManifest(),
   'proxy.extensions.filters.http.ratelimit.v3.RateLimit': RATE_LIMIT,
   'proxy.extensions.filters.http.rbac.v3.RBAC': RBAC,
+  'proxy.extensions.filters.http.set_filter_state.v3.Config': SET_FILTER_STATE,
   'proxy.extensions.filters.http.set_metadata.v3.Config': SET_METADATA,
   'proxy.extensions.filters.http.stateful_session.v3.StatefulSession': STATEFUL_SESSION,
   'proxy.extensions.filters.http.tap.v3.Tap': TAP,

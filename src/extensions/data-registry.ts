@@ -34,6 +34,7 @@ import { LOCAL_RATE_LIMIT_FILTER } from './filters.http/local_ratelimit/filter.t
 import { MODULE_FILTER } from './filters.http/module/filter.ts';
 import { RATE_LIMIT_FILTER } from './filters.http/ratelimit/filter.ts';
 import { RBAC_FILTER } from './filters.http/rbac/filter.ts';
+import { SET_FILTER_STATE_FILTER } from './filters.http/set_filter_state/filter.ts';
 import { SET_METADATA_FILTER } from './filters.http/set_metadata/filter.ts';
 import { STATEFUL_SESSION_FILTER } from './filters.http/stateful_session/filter.ts';
 import { TAP_FILTER } from './filters.http/tap/filter.ts';
@@ -78,6 +79,7 @@ export const HTTP_FILTERS: HttpFilterRegistry = {
   'filters.http.module': MODULE_FILTER,
   'filters.http.ratelimit': RATE_LIMIT_FILTER,
   'filters.http.rbac': RBAC_FILTER,
+  'filters.http.set_filter_state': SET_FILTER_STATE_FILTER,
   'filters.http.set_metadata': SET_METADATA_FILTER,
   'filters.http.stateful_session': STATEFUL_SESSION_FILTER,
   'filters.http.tap': TAP_FILTER,

@@ -184,6 +184,8 @@ function keepSamples(stats: WorkerStats): Samples {
 type Samples = Map<number, number[]>;
 
 export class UpstreamWorkers {
+  /** What all draws give. */
+  chance = 0;
   readonly clock = new ManualClock();
   readonly contexts: WorkerContext[];
   /** What main was told of hosts that want to be left out: the cluster and the host's record. */
@@ -316,7 +318,7 @@ export class UpstreamWorkers {
       http2,
       loggers: new Loggers({ levels: { default: 'off' }, threadId: worker, sink: { write() {} } }),
       clock: this.clock,
-      random: { u32: () => 0 },
+      random: { u32: () => this.chance },
       workerIndex: worker,
       http2Block: this.#http2Block,
       httpFilters: this.#httpFilters,

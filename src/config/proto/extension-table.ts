@@ -144,6 +144,7 @@ const HTTP_FILTERS: Rows = [
   row(`${HTTP}.header_to_metadata.v3.Config`, 'filters.http.header_to_metadata'),
   row(`${HTTP}.adaptive_concurrency.v3.AdaptiveConcurrency`, 'filters.http.adaptive_concurrency'),
   row(`${HTTP}.bandwidth_limit.v3.BandwidthLimit`, 'filters.http.bandwidth_limit'),
+  row(`${HTTP}.set_filter_state.v3.Config`, 'filters.http.set_filter_state'),
   row(`${HTTP}.set_metadata.v3.Config`, 'filters.http.set_metadata'),
   perRoute(
     `${HTTP}.grpc_json_transcoder.v3.GrpcJsonTranscoder`,

@@ -62,6 +62,8 @@ export interface FormatFacts {
   /** The request only asks whether the proxy is well. */
   readonly isHealthCheck: boolean;
 
+  /** What filters have said of the request, else of its connection, under this name. */
+  state(key: string): string | undefined;
   /** What the configuration says of the thing that the stream has met. */
   metadata(source: MetadataSource): Metadata | undefined;
   /** First value of a header by its lower-case name, or of `:method`, `:path`, `:authority`, `:scheme`. */

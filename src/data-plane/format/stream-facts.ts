@@ -79,6 +79,8 @@ export class StreamFacts implements FormatFacts {
   virtualHostMetadata: Metadata | undefined = undefined;
   clusterMetadata: Metadata | undefined = undefined;
   dynamicMetadata: Metadata | undefined = undefined;
+  /** What filters have said of the request; null for nothing. */
+  requestState: { get(key: string): string | undefined } | null = null;
   attempts = 0;
   /** Null without a trace. */
   tracePlace: TracePlace | null = null;
@@ -199,6 +201,10 @@ export class StreamFacts implements FormatFacts {
       case 'VIRTUAL_HOST':
         return this.virtualHostMetadata;
     }
+  }
+
+  state(key: string): string | undefined {
+    return this.requestState?.get(key) ?? this.downstream.state(key);
   }
 
   requestHeader(name: string): string | undefined {

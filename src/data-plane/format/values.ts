@@ -102,8 +102,8 @@ function grpcReader([style]: readonly string[]): ReadValue {
 function stateReader([name, style]: readonly string[]): ReadValue {
   // The configuration is byte text here; filters say names as they are.
   const key = Buffer.from(name!, 'latin1').toString();
-  return ({ downstream }) => {
-    const value = downstream.state(key);
+  return (facts) => {
+    const value = facts.state(key);
     return value === undefined ? undefined : utf8Bytes(style === 'PLAIN' ? value : JSON.stringify(value));
   };
 }

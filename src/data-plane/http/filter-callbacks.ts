@@ -129,6 +129,14 @@ export class StreamFilterCallbacks implements FilterCallbacks {
     this.#stream.addMetadata(namespace, values);
   }
 
+  state(key: string): string | undefined {
+    return this.#stream.state(key);
+  }
+
+  setState(key: string, value: string, isReadOnly: boolean): void {
+    this.#stream.setState(key, value, isReadOnly);
+  }
+
   overrideHost(address: string, isStrict: boolean): void {
     this.#stream.overrideHost = { address, isStrict };
   }

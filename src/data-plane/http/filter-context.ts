@@ -81,6 +81,7 @@ export class ChainContext extends FilterFacilities implements FilterContext {
         clientAddress,
         downstream: connectionEnds,
         connectionEnds,
+        state: (key) => callbacks.state(key),
       });
       return matches(this.#request);
     };

@@ -151,6 +151,10 @@ export interface FilterCallbacks {
   addFlag(flag: ResponseFlagName): void;
   /** What filters and logs may read of it from now on, key by key beside what there is under this name. */
   addMetadata(namespace: string, values: JsonObject): void;
+  /** What filters have said of the request in filter state, else of its connection. */
+  state(key: string): string | undefined;
+  /** Says it of the request, for filters behind, routes, balancers and logs. @param isReadOnly what is said later does not count. */
+  setState(key: string, value: string, isReadOnly: boolean): void;
   /**
    * From within decodeHeaders: the request goes to this host of its cluster, as far as that lets filters choose (override_host_status).
    * Attempts after the first go where the balancer says. @param address as logs show it. @param isStrict to no other: a 503.

@@ -59,6 +59,8 @@ export interface FilteredStream {
   markHealthCheck(): void;
   addFlag(flag: ResponseFlagName): void;
   addMetadata(namespace: string, values: JsonObject): void;
+  state(key: string): string | undefined;
+  setState(key: string, value: string, isReadOnly: boolean): void;
   /** It came from outside, straight to this proxy. */
   readonly isFromEdge: boolean;
   /** The cluster that the route names; empty where that is not settled. */

@@ -7,6 +7,7 @@ import { HTTP_STATS } from '../../stats/index.ts';
 import type { AccessLog } from '../access-log/access-log.ts';
 import type { IngressFacts } from '../format/facts.ts';
 import { type AccessLogType, type LiveHead, NOT_YET } from '../format/stream-facts.ts';
+import { FilterState } from '../network/filter-state.ts';
 import { flagBit, NO_FLAGS, type ResponseFlagName } from '../response-flags.ts';
 import type { ClusterTarget } from '../route/forward-plan.ts';
 import type { EditableHead } from '../route/header-editor.ts';
@@ -92,6 +93,8 @@ export abstract class StreamRecord implements RoutedStream {
   #periodicEntries: PeriodicEntries | null = null;
   /** What filters have said of it; undefined for nothing. */
   #metadata: Metadata | undefined = undefined;
+  /** The same in filter state; null for nothing. */
+  #state: FilterState | null = null;
 
   constructor(
     context: WorkerContext,
@@ -132,6 +135,7 @@ export abstract class StreamRecord implements RoutedStream {
     facts.isHealthCheck = this.isHealthCheck;
     facts.liveResponse = this.editedHead;
     facts.dynamicMetadata = this.#metadata;
+    facts.requestState = this.#state;
     if (this.trace !== null) facts.tracePlace = this.trace.place;
     if (this.isRequestComplete) facts.noteRequestEnd(this.requestCompleteMs);
     const route = this.route ?? this.foundRoute;
@@ -186,6 +190,19 @@ export abstract class StreamRecord implements RoutedStream {
     const before = this.#metadata?.[namespace];
     const now = before === undefined ? values : { ...before, ...values };
     this.#metadata = this.#metadata === undefined ? { [namespace]: now } : { ...this.#metadata, [namespace]: now };
+  }
+
+  /** What filters have said of the request, else of its connection. */
+  state(key: string): string | undefined {
+    return this.#state?.get(key) ?? this.codec.connection.downstream.state(key);
+  }
+
+  /** What has been said of the connection once for all holds for its requests, too. */
+  setState(key: string, value: string, isReadOnly: boolean): void {
+    if (this.codec.connection.downstream.isStateFixed(key)) return;
+    this.#state ??= new FilterState();
+    this.#state.set(key, value, isReadOnly);
+    if (this.wantedFacts !== null) this.wantedFacts.requestState = this.#state;
   }
 
   /** An attempt goes to this host. */

@@ -34,10 +34,7 @@ function readerOf(input: MatchInput): ReadInput<DownstreamFacts> {
     case 'constant':
       return constant(input.value);
     case 'filter-state':
-      return (connection) => {
-        const text = connection.state(input.key);
-        return text === undefined ? undefined : utf8Bytes(text);
-      };
+      return (connection) => stateText(connection.state(input.key));
     case 'dynamic-metadata':
       return ({ metadata }) => metadataText(metadata, input);
     case 'request-header':
@@ -54,6 +51,11 @@ function readerOf(input: MatchInput): ReadInput<DownstreamFacts> {
 export function constant(value: string | null): () => string | undefined {
   const text = value === null ? undefined : utf8Bytes(value);
   return () => text;
+}
+
+/** Filters say it as it is, and trees compare bytes. */
+export function stateText(text: string | undefined): string | undefined {
+  return text === undefined ? undefined : utf8Bytes(text);
 }
 
 /** Of texts alone; numbers and others are for tests of values. */

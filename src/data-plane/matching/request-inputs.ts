@@ -4,7 +4,7 @@ import type { MatchInput } from '../../snapshot/index.ts';
 import { headerReader } from '../route/header-matcher.ts';
 import { decodedQueryValue } from '../route/query-matcher.ts';
 import type { RouteRequest } from '../route/route-request.ts';
-import { CONNECTION_INPUTS, constant, metadataText, sourceType } from './connection-inputs.ts';
+import { CONNECTION_INPUTS, constant, metadataText, sourceType, stateText } from './connection-inputs.ts';
 import type { InputReaders, ReadInput } from './match-tree.ts';
 
 export const REQUEST_INPUTS: InputReaders<RouteRequest> = {
@@ -20,6 +20,8 @@ function readerOf(input: MatchInput): ReadInput<RouteRequest> {
       return ({ query }) => decodedQueryValue(query, input.name);
     case 'dynamic-metadata':
       return ({ sender }) => metadataText(sender?.dynamicMetadata, input);
+    case 'filter-state':
+      return ({ sender }) => stateText(sender?.state(input.key));
     case 'constant':
       return constant(input.value);
     case 'source-ip':

@@ -4,7 +4,7 @@ import type { MatchInput } from '../../snapshot/index.ts';
 import type { FormatFacts } from '../format/facts.ts';
 import type { EditableHead } from '../route/header-editor.ts';
 import { decodedQueryValue } from '../route/query-matcher.ts';
-import { CONNECTION_INPUTS, constant, metadataText, sourceType } from './connection-inputs.ts';
+import { CONNECTION_INPUTS, constant, metadataText, sourceType, stateText } from './connection-inputs.ts';
 import type { InputReaders, ReadInput } from './match-tree.ts';
 
 /** A response whose head may still be edited. */
@@ -34,6 +34,8 @@ function readerOf(input: MatchInput): ReadInput<MatchedResponse> {
       return ({ facts }) => decodedQueryValue(queryOf(facts.requestHeader(':path')), input.name);
     case 'dynamic-metadata':
       return ({ facts }) => metadataText(facts.metadata('DYNAMIC'), input);
+    case 'filter-state':
+      return ({ facts }) => stateText(facts.state(input.key));
     case 'constant':
       return constant(input.value);
     case 'source-ip':

@@ -7,6 +7,7 @@ import type { JsonObject } from '../../base/json.ts';
 import type { Metadata } from '../../snapshot/index.ts';
 import type { DownstreamFacts, Endpoint } from '../format/facts.ts';
 import { flagBit, NO_FLAGS, type ResponseFlagName } from '../response-flags.ts';
+import { FilterState } from './filter-state.ts';
 import { plainAddress } from './peer-address.ts';
 import type { TlsFacts } from './tls/connection-tls.ts';
 
@@ -52,9 +53,7 @@ export class DownstreamConnection {
   /** Bits of RESPONSE_FLAGS that go with that. */
   terminationFlags = NO_FLAGS;
   /** Null before a filter has set any. */
-  #filterState: Map<string, string> | null = null;
-  /** Of those, what stays as it is. */
-  #fixedState: Set<string> | null = null;
+  #filterState: FilterState | null = null;
   /** It carries several requests at a time. */
   isHttp2 = false;
   /** Another listener has accepted it, and given it to the one that owns the address that it was meant for. */
@@ -143,17 +142,18 @@ export class DownstreamConnection {
   }
 
   setState(key: string, value: string, isReadOnly = false): void {
-    if (this.#fixedState?.has(key)) return;
-    this.#filterState ??= new Map();
-    this.#filterState.set(key, value);
-    if (!isReadOnly) return;
-    this.#fixedState ??= new Set();
-    this.#fixedState.add(key);
+    this.#filterState ??= new FilterState();
+    this.#filterState.set(key, value, isReadOnly);
   }
 
   /** What a filter has set, by the names of filter-state.ts. */
   state(key: string): string | undefined {
     return this.#filterState?.get(key);
+  }
+
+  /** Nobody may say it otherwise. */
+  isStateFixed(key: string): boolean {
+    return this.#filterState?.isFixed(key) ?? false;
   }
 
   /** As the connection of another listener, before any chain has it. */

@@ -12,6 +12,27 @@ export const UPSTREAM_HOST = 'envoy.upstream.dynamic_host';
 /** Its port, in place of the cluster's own. */
 export const UPSTREAM_PORT = 'envoy.upstream.dynamic_port';
 
+/** What filters have said of a connection, or of a request. */
+export class FilterState {
+  readonly #values = new Map<string, string>();
+  readonly #fixed = new Set<string>();
+
+  get(key: string): string | undefined {
+    return this.#values.get(key);
+  }
+
+  /** Nothing, where it has been said once for all. */
+  set(key: string, value: string, isReadOnly: boolean): void {
+    if (this.#fixed.has(key)) return;
+    this.#values.set(key, value);
+    if (isReadOnly) this.#fixed.add(key);
+  }
+
+  isFixed(key: string): boolean {
+    return this.#fixed.has(key);
+  }
+}
+
 /** The number that a text is, 0 to `max`; undefined for anything else. */
 export function stateNumber(text: string | undefined, max: number): number | undefined {
   if (text === undefined || !/^\d{1,15}$/.test(text)) return undefined;

@@ -35,7 +35,7 @@ export function compileMetadataCondition(match: MetadataMatch): RequestTest {
 export function compileStateMatch({ key, test }: FilterStateMatch): RequestTest {
   const passes = compileStateTest(test);
   return ({ sender }) => {
-    const text = sender?.connectionEnds.state(key);
+    const text = sender?.state(key);
     return text !== undefined && passes(text);
   };
 }

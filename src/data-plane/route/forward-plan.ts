@@ -61,6 +61,8 @@ export interface ForwardPlan {
   readonly choose: ChooseCluster;
   /** The cluster is drawn together with the route, for its filters' sake. */
   readonly isDrawn: boolean;
+  /** By nothing that the request brings, or that filters say of it. */
+  readonly isByChance: boolean;
   /** What requests are hashed by; null when that is nothing. */
   readonly hasher: RequestHasher | null;
   /** Whose limits and connections the request uses. */
@@ -116,6 +118,7 @@ export function compileForward(
     target,
     choose,
     isDrawn: weightedClusters !== null,
+    isByChance: weightedClusters?.decidedBy == null,
     hasher,
     priority: action.isHighPriority ? ClusterPriority.high : ClusterPriority.default,
     timeoutMs: action.timeoutMs,
@@ -223,9 +226,15 @@ function compileDecision(decidedBy: WeightedClusters['decidedBy'], hasher: Reque
   if (decidedBy?.kind !== 'hash' || hasher === null) return () => undefined;
   return (request, sender, sum) => {
     if (sender === null) return undefined;
-    const { clientAddress, connectionEnds } = sender.client;
+    const { client } = sender;
+    const { clientAddress, connectionEnds } = client;
     // The choice of a host hashes, too, and gives the client its cookie.
-    const silent: HashedClient = { clientAddress, connectionEnds, setCookie() {} };
+    const silent: HashedClient = {
+      clientAddress,
+      connectionEnds,
+      state: (key) => client.state(key),
+      setCookie() {},
+    };
     const { hasHash, hashHi, hashLo } = hasher.hash(sender.kernel, request, silent, null);
     return hasHash ? Number(((BigInt(hashHi >>> 0) << 32n) | BigInt(hashLo >>> 0)) % BigInt(sum)) : undefined;
   };

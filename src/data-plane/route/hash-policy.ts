@@ -17,7 +17,9 @@ export interface HashedClient {
   /** As far as trusted hops tell; empty when nobody knows. */
   readonly clientAddress: string;
   /** Both ends of the connection that the request came by. */
-  readonly connectionEnds: Pick<DownstreamFacts, 'remote' | 'local' | 'state'>;
+  readonly connectionEnds: Pick<DownstreamFacts, 'remote' | 'local'>;
+  /** What filters have said of it in filter state. */
+  state(key: string): string | undefined;
   /** The response gives the client this cookie. */
   setCookie(text: string): void;
 }
@@ -58,7 +60,7 @@ function compileInput(input: HashInput): HashOne {
     case 'source-ip':
       return (kernel, _request, { clientAddress }) => hashText(kernel, clientAddress);
     case 'filter-state':
-      return (kernel, _request, { connectionEnds }) => hashState(kernel, connectionEnds.state(input.key));
+      return (kernel, _request, client) => hashState(kernel, client.state(input.key));
     case 'query-parameter':
       return (kernel, { query }) => {
         const value = firstValue(query, input.name);

@@ -14,6 +14,8 @@ export interface RequestSender {
   readonly downstream: { readonly tls: TlsFacts | null };
   /** The one object of its connection; made by whoever asks first. */
   readonly connectionEnds: DownstreamFacts;
+  /** What filters have said of the request in filter state, else of its connection. */
+  state(key: string): string | undefined;
 }
 
 export class RouteRequest {

@@ -20,8 +20,8 @@ export interface RoutedRequest
   extends Omit<RequestClient, keyof RequestLimits | 'downstream' | 'overrideHost'>,
     RequestLimits,
     FactsSource,
-    Pick<RequestSender, 'dynamicMetadata' | 'connectionEnds'>,
-    Omit<HashedClient, 'connectionEnds'> {
+    Pick<RequestSender, 'dynamicMetadata' | 'connectionEnds' | 'state'>,
+    Omit<HashedClient, 'connectionEnds' | 'state'> {
   /** As RequestClient has it. */
   overrideHost: OverrideHost | null;
   /** It has met filters. */

@@ -112,7 +112,7 @@ export class Router {
     this.#request.read(head, stream.isInternal, stream.isFiltered, stream);
     const route = this.#routes.find(this.#request) ?? null;
     // Chance is asked once of a request, however often its route is chosen.
-    const isDrawn = route !== null && route === stream.foundRoute && stream.foundTarget !== null;
+    const isDrawn = stream.foundTarget !== null && route === stream.foundRoute && isByChance(route);
     if (!isDrawn) stream.foundTarget = this.#draw(stream, route);
     stream.foundRoute = route;
     if (this.#isTraced) stream.beginTrace(head, route);
@@ -377,6 +377,10 @@ export class Router {
   #count(stat: number): void {
     this.#context.stats.values[this.#statBase + stat]! += 1;
   }
+}
+
+function isByChance(route: Route | null): boolean {
+  return route?.plan.kind === 'cluster' && route.plan.isByChance;
 }
 
 /** What hosts of subsets are asked for: by the route, and by filters, which go before it. */

@@ -22,7 +22,7 @@ export const FILTER_STATE_SUPPORT: SupportTable = {
   [VALUE]: {
     otherwise: rejected(),
     fields: {
-      object_key: supported('a name of your own, or one of those in docs/network-filters.md'),
+      object_key: supported('a name of your own, or for connections one of those in docs/network-filters.md'),
       factory_key: supported('`envoy.string`, `envoy.hashable_string` or the object_key itself'),
       format_string: supported('as text'),
       read_only: supported(),
@@ -52,7 +52,7 @@ function convertValue(
   if (RESERVED.test(key) && !known.includes(key)) {
     faults.error(
       `${at}.object_key`,
-      `"${key}" is read by nothing here; there are ${known.join(', ')}, and your own names`,
+      `"${key}" is read by nothing here; there are ${[...known, 'your own names'].join(', ')}`,
     );
   } else if (!TEXTS.includes(factory) && factory !== key) {
     faults.error(`${at}.factory_key`, `"${factory}" is no kind of text: envoy.string, envoy.hashable_string or ${key}`);

@@ -55,6 +55,7 @@ export type AnyConfig =
   | Typed<'extensions.filters.http.header_to_metadata.v3.Config', HeaderToMetadataConfig>
   | Typed<'extensions.filters.http.adaptive_concurrency.v3.AdaptiveConcurrency', AdaptiveConcurrency>
   | Typed<'extensions.filters.http.bandwidth_limit.v3.BandwidthLimit', BandwidthLimit>
+  | Typed<'extensions.filters.http.set_filter_state.v3.Config', HttpSetFilterStateConfig>
   | Typed<'extensions.filters.http.set_metadata.v3.Config', SetMetadataConfig>
   | Typed<'extensions.filters.http.grpc_json_transcoder.v3.GrpcJsonTranscoder', GrpcJsonTranscoder>
   | Typed<'extensions.filters.http.module.v3.Module', Module>
@@ -66,7 +67,7 @@ export type AnyConfig =
   | Typed<'extensions.filters.network.rbac.v3.RBAC', NetworkRbacRBAC>
   | Typed<'extensions.filters.network.local_ratelimit.v3.LocalRateLimit', NetworkLocalRatelimitLocalRateLimit>
   | Typed<'extensions.filters.network.direct_response.v3.Config', DirectResponseConfig>
-  | Typed<'extensions.filters.network.set_filter_state.v3.Config', SetFilterStateConfig>
+  | Typed<'extensions.filters.network.set_filter_state.v3.Config', NetworkSetFilterStateConfig>
   | Typed<'extensions.filters.network.sni_cluster.v3.SniCluster', SniCluster>
   | Typed<'extensions.filters.network.sni_dynamic_forward_proxy.v3.FilterConfig', SniDynamicForwardProxyFilterConfig>
   | Typed<'extensions.filters.network.connection_limit.v3.ConnectionLimit', ConnectionLimit>
@@ -142,6 +143,7 @@ export type FiltersHttpConfig =
   | Typed<'extensions.filters.http.header_to_metadata.v3.Config', HeaderToMetadataConfig>
   | Typed<'extensions.filters.http.adaptive_concurrency.v3.AdaptiveConcurrency', AdaptiveConcurrency>
   | Typed<'extensions.filters.http.bandwidth_limit.v3.BandwidthLimit', BandwidthLimit>
+  | Typed<'extensions.filters.http.set_filter_state.v3.Config', HttpSetFilterStateConfig>
   | Typed<'extensions.filters.http.set_metadata.v3.Config', SetMetadataConfig>
   | Typed<'extensions.filters.http.grpc_json_transcoder.v3.GrpcJsonTranscoder', GrpcJsonTranscoder>
   | Typed<'extensions.filters.http.module.v3.Module', Module>
@@ -176,6 +178,7 @@ export type FiltersHttpPerRouteConfig =
   | Typed<'extensions.filters.http.header_to_metadata.v3.Config', HeaderToMetadataConfig>
   | Typed<'extensions.filters.http.adaptive_concurrency.v3.AdaptiveConcurrency', AdaptiveConcurrency>
   | Typed<'extensions.filters.http.bandwidth_limit.v3.BandwidthLimit', BandwidthLimit>
+  | Typed<'extensions.filters.http.set_filter_state.v3.Config', HttpSetFilterStateConfig>
   | Typed<'extensions.filters.http.set_metadata.v3.Config', SetMetadataConfig>
   | Typed<'extensions.filters.http.grpc_json_transcoder.v3.GrpcJsonTranscoder', GrpcJsonTranscoder>
   | Typed<'extensions.filters.http.module.v3.ModulePerRoute', ModulePerRoute>
@@ -202,7 +205,7 @@ export type FiltersNetworkConfig =
   | Typed<'extensions.filters.network.rbac.v3.RBAC', NetworkRbacRBAC>
   | Typed<'extensions.filters.network.local_ratelimit.v3.LocalRateLimit', NetworkLocalRatelimitLocalRateLimit>
   | Typed<'extensions.filters.network.direct_response.v3.Config', DirectResponseConfig>
-  | Typed<'extensions.filters.network.set_filter_state.v3.Config', SetFilterStateConfig>
+  | Typed<'extensions.filters.network.set_filter_state.v3.Config', NetworkSetFilterStateConfig>
   | Typed<'extensions.filters.network.sni_cluster.v3.SniCluster', SniCluster>
   | Typed<'extensions.filters.network.sni_dynamic_forward_proxy.v3.FilterConfig', SniDynamicForwardProxyFilterConfig>
   | Typed<'extensions.filters.network.connection_limit.v3.ConnectionLimit', ConnectionLimit>
@@ -3415,6 +3418,14 @@ export interface HttpRbacRBAC {
   readonly trackPerRuleStats?: boolean | undefined;
 }
 
+/** proxy.extensions.filters.http.set_filter_state.v3.Config */
+export interface HttpSetFilterStateConfig {
+  readonly on_request_headers?: readonly FilterStateValue[] | undefined;
+  readonly onRequestHeaders?: readonly FilterStateValue[] | undefined;
+  readonly clear_route_cache?: boolean | undefined;
+  readonly clearRouteCache?: boolean | undefined;
+}
+
 /** proxy.type.v3.HttpStatus */
 export interface HttpStatus {
   readonly code?: 'Empty' | 'Continue' | 'OK' | 'Created' | 'Accepted' | 'NonAuthoritativeInformation' | 'NoContent' | 'ResetContent' | 'PartialContent' | 'MultiStatus' | 'AlreadyReported' | 'IMUsed' | 'MultipleChoices' | 'MovedPermanently' | 'Found' | 'SeeOther' | 'NotModified' | 'UseProxy' | 'TemporaryRedirect' | 'PermanentRedirect' | 'BadRequest' | 'Unauthorized' | 'PaymentRequired' | 'Forbidden' | 'NotFound' | 'MethodNotAllowed' | 'NotAcceptable' | 'ProxyAuthenticationRequired' | 'RequestTimeout' | 'Conflict' | 'Gone' | 'LengthRequired' | 'PreconditionFailed' | 'PayloadTooLarge' | 'URITooLong' | 'UnsupportedMediaType' | 'RangeNotSatisfiable' | 'ExpectationFailed' | 'MisdirectedRequest' | 'UnprocessableEntity' | 'Locked' | 'FailedDependency' | 'UpgradeRequired' | 'PreconditionRequired' | 'TooManyRequests' | 'RequestHeaderFieldsTooLarge' | 'InternalServerError' | 'NotImplemented' | 'BadGateway' | 'ServiceUnavailable' | 'GatewayTimeout' | 'HTTPVersionNotSupported' | 'VariantAlsoNegotiates' | 'InsufficientStorage' | 'LoopDetected' | 'NotExtended' | 'NetworkAuthenticationRequired' | undefined;
@@ -4242,6 +4253,12 @@ export interface NetworkRbacRBAC {
   readonly shadowMatcher?: Matcher | undefined;
   readonly delay_deny?: Duration | undefined;
   readonly delayDeny?: Duration | undefined;
+}
+
+/** proxy.extensions.filters.network.set_filter_state.v3.Config */
+export interface NetworkSetFilterStateConfig {
+  readonly on_new_connection?: readonly FilterStateValue[] | undefined;
+  readonly onNewConnection?: readonly FilterStateValue[] | undefined;
 }
 
 /** proxy.config.core.v3.Node */
@@ -5840,12 +5857,6 @@ export interface SemanticVersion {
   readonly minor_number?: number | undefined;
   readonly minorNumber?: number | undefined;
   readonly patch?: number | undefined;
-}
-
-/** proxy.extensions.filters.network.set_filter_state.v3.Config */
-export interface SetFilterStateConfig {
-  readonly on_new_connection?: readonly FilterStateValue[] | undefined;
-  readonly onNewConnection?: readonly FilterStateValue[] | undefined;
 }
 
 /** proxy.extensions.filters.http.set_metadata.v3.Config */

@@ -4877,6 +4877,12 @@ export interface Router_UpstreamAccessLogOptions {
   upstream_log_flush_interval: Duration | null;
 }
 
+/** proxy.extensions.filters.http.set_filter_state.v3.Config */
+export interface HttpSetFilterStateConfig {
+  on_request_headers: FilterStateValue[];
+  clear_route_cache: boolean;
+}
+
 /** proxy.extensions.filters.http.set_metadata.v3.Metadata */
 export interface SetMetadataMetadata {
   metadata_namespace: string;
@@ -5292,7 +5298,7 @@ export interface RedisProtocolOptions {
 }
 
 /** proxy.extensions.filters.network.set_filter_state.v3.Config */
-export interface SetFilterStateConfig {
+export interface NetworkSetFilterStateConfig {
   on_new_connection: FilterStateValue[];
 }
 
@@ -6925,6 +6931,7 @@ export interface MessageTypes {
   'proxy.extensions.filters.http.rbac.v3.RBACPerRoute': RBACPerRoute;
   'proxy.extensions.filters.http.router.v3.Router': Router;
   'proxy.extensions.filters.http.router.v3.Router.UpstreamAccessLogOptions': Router_UpstreamAccessLogOptions;
+  'proxy.extensions.filters.http.set_filter_state.v3.Config': HttpSetFilterStateConfig;
   'proxy.extensions.filters.http.set_metadata.v3.Metadata': SetMetadataMetadata;
   'proxy.extensions.filters.http.set_metadata.v3.Config': SetMetadataConfig;
   'proxy.extensions.filters.http.stateful_session.v3.StatefulSession': StatefulSession;
@@ -6970,7 +6977,7 @@ export interface MessageTypes {
   'proxy.extensions.filters.network.redis_proxy.v3.RedisProxy.RedisFault': RedisProxy_RedisFault;
   'proxy.extensions.filters.network.redis_proxy.v3.RedisExternalAuthProvider': RedisExternalAuthProvider;
   'proxy.extensions.filters.network.redis_proxy.v3.RedisProtocolOptions': RedisProtocolOptions;
-  'proxy.extensions.filters.network.set_filter_state.v3.Config': SetFilterStateConfig;
+  'proxy.extensions.filters.network.set_filter_state.v3.Config': NetworkSetFilterStateConfig;
   'proxy.extensions.filters.network.sni_cluster.v3.SniCluster': SniCluster;
   'proxy.extensions.filters.network.sni_dynamic_forward_proxy.v3.FilterConfig': SniDynamicForwardProxyFilterConfig;
   'proxy.extensions.filters.network.tcp_proxy.v3.TcpProxy': TcpProxy;

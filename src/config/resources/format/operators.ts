@@ -59,7 +59,7 @@ export const OPERATORS: Readonly<Record<FormatOperator, OperatorRow>> = {
   FILTER_CHAIN_NAME: { argument: 'none', says: 'name of the filter chain' },
   FILTER_STATE: {
     argument: 'state',
-    says: 'what network filters have said of the connection under this name: `FILTER_STATE(name)` as JSON, `FILTER_STATE(name:PLAIN)` as text',
+    says: 'what filters have said of the request under this name, else network filters of the connection: `FILTER_STATE(name)` as JSON, `FILTER_STATE(name:PLAIN)` as text',
   },
   GRPC_STATUS: {
     argument: 'style',

@@ -184,7 +184,7 @@ export const ROUTE_ACTION_SUPPORT: SupportTable = {
       cookie: supported(),
       connection_properties: supported(),
       query_parameter: supported(),
-      filter_state: supported('of the connection'),
+      filter_state: supported('of the request, else of its connection'),
       terminal: supported(),
     },
   },

@@ -24,7 +24,9 @@ export const ROUTE_MATCH_SUPPORT: SupportTable = {
       tls_context: supportedWhole(),
       dynamic_metadata: supportedWhole('of what filters have said when the route is chosen'),
       cookies: supported(),
-      filter_state: supportedWhole('of the connection; a text that is an IP address for `address_match`'),
+      filter_state: supportedWhole(
+        'of the request, else of its connection; a text that is an IP address for `address_match`',
+      ),
     },
   },
   'proxy.config.route.v3.CookieMatcher': {

@@ -20,7 +20,8 @@ const sender: HashedSender = {
   kernel,
   client: {
     clientAddress: '10.1.2.3',
-    connectionEnds: { remote: { ip: '10.1.2.3', port: 4567 }, local: { ip: '::1', port: 80 }, state: () => undefined },
+    connectionEnds: { remote: { ip: '10.1.2.3', port: 4567 }, local: { ip: '::1', port: 80 } },
+    state: () => undefined,
     setCookie: (text) => cookies.push(text),
   },
 };

@@ -66,27 +66,32 @@ describe('a request', () => {
     assert.equal(bench.httpStat('rq_direct_response'), 1);
   });
 
-  test('keeps the cluster that was drawn together with its route, for as long as it keeps the route', () => {
-    const entry = (cluster: string) =>
-      ({ cluster, weight: 1, requestEdits: null, responseEdits: null, hostRewrite: '', criteria: null }) as const;
-    const weightedClusters = {
-      entries: [entry('web'), entry('none')],
-      totalWeight: 2,
-      runtimeKeyPrefix: '',
-      decidedBy: { kind: 'header', name: 'x-draw' },
-    } as const;
-    const weighted = forwardTo('', { weightedClusters });
-    const bench = new RouterBench([routeFor('/a', weighted), routeFor('/', weighted)]);
-    const find = (path: string, draw: number) =>
-      bench.router.find(bench.stream.asStream, bench.read(path, `x-draw: ${draw}`));
-    find('GET /a', 1);
-    find('GET /a', 0);
-    assert.equal(bench.stream.foundTarget?.name, 'none');
-    find('GET /b', 0);
-    assert.equal(bench.stream.foundTarget?.name, 'web');
-    bench.routed('GET /b', 'x-draw: 1');
-    assert.equal(bench.stream.target?.name, 'web');
-  });
+  for (const decidedBy of [undefined, { kind: 'header', name: 'x-draw' }] as const) {
+    const how = decidedBy === undefined ? 'keeps the cluster that chance' : 'asks again for the cluster that a header';
+    test(`${how} has drawn together with the route, while it keeps the route`, () => {
+      const entry = (cluster: string) =>
+        ({ cluster, weight: 1, requestEdits: null, responseEdits: null, hostRewrite: '', criteria: null }) as const;
+      const weightedClusters = {
+        entries: [entry('web'), entry('none')],
+        totalWeight: 2,
+        runtimeKeyPrefix: '',
+        ...(decidedBy === undefined ? {} : { decidedBy }),
+      };
+      const weighted = forwardTo('', { weightedClusters });
+      const bench = new RouterBench([routeFor('/a', weighted), routeFor('/', weighted)]);
+      const find = (path: string, draw: number): string | undefined => {
+        bench.workers.chance = draw;
+        bench.router.find(bench.stream.asStream, bench.read(path, `x-draw: ${draw}`));
+        return bench.stream.foundTarget?.name;
+      };
+      assert.equal(find('GET /a', 1), 'none');
+      assert.equal(find('GET /a', 0), decidedBy === undefined ? 'none' : 'web');
+      assert.equal(find('GET /b', 0), 'web');
+      bench.workers.chance = 1;
+      bench.routed('GET /b', 'x-draw: 1');
+      assert.equal(bench.stream.target?.name, 'web');
+    });
+  }
 
   test('is matched by where it comes from', () => {
     for (const comesFromInside of [true, false]) {
