@@ -10,10 +10,14 @@ import {
   ERROR_VERSION_SYNTAX,
   FLAG_EXPECT_CONTINUE,
   FLAG_EXPECT_OTHER,
+  FLAG_PERSISTENT,
+  FRAMING_CHUNKED,
   FRAMING_NONE,
+  ID_CONTENT_LENGTH,
   ID_EXPECT,
   METHOD_CONNECT,
   METHOD_TRACE,
+  RECORD_FLAGS,
   RECORD_FRAMING,
   RECORD_HEAD_LENGTH,
   RECORD_METHOD,
@@ -102,22 +106,26 @@ export function readExpect(record: usize): void {
 }
 
 /** What target and fields mean together; 0 or an error. */
-function judge(record: usize): i32 {
+function judge(record: usize, takesBoth: bool): i32 {
   let error = readTarget(record);
   if (error != 0) return error;
   error = readHost(record);
   if (error != 0) return error;
-  const framing = readFraming(record, false);
+  const framing = readFraming(record, takesBoth);
   if (framing < 0) return framing;
   const method = load<u32>(record, RECORD_METHOD);
   // Content of a CONNECT would be read as tunnel bytes by some, a TRACE may carry none (RFC 9110 9.3.6, 9.3.8).
   if (framing != FRAMING_NONE && (method == METHOD_CONNECT || method == METHOD_TRACE)) return ERROR_BODY_FORBIDDEN;
   store<u32>(record, framing, RECORD_FRAMING);
   readExpect(record);
-  return readConnection(record);
+  error = readConnection(record);
+  // Whoever has read the other length would read the rest of the body as the next request (RFC 9112 6.1).
+  const isDoubtful = framing == FRAMING_CHUNKED && hasField(record, ID_CONTENT_LENGTH);
+  if (isDoubtful) store<u32>(record, load<u32>(record, RECORD_FLAGS) & ~FLAG_PERSISTENT, RECORD_FLAGS);
+  return error;
 }
 
-function read(record: usize, base: usize, end: usize, maxFields: u32): i32 {
+function read(record: usize, base: usize, end: usize, maxFields: u32, takesBoth: bool): i32 {
   let start = base;
   // One empty line before the request is forgiven (RFC 9112 2.2): old clients send one behind a POST body.
   if (start < end && load<u8>(start) == CR) {
@@ -129,18 +137,19 @@ function read(record: usize, base: usize, end: usize, maxFields: u32): i32 {
   if (line <= 0) return line;
   const length = readFields(record, start + line, end, maxFields);
   if (length <= 0) return length;
-  const error = judge(record);
+  const error = judge(record, takesBoth);
   return error != 0 ? error : length;
 }
 
 /**
  * Parses the request head in [base, base + length) into the request record and table.
+ * @param takesBoth  1: a Content-Length beside Transfer-Encoding is dropped instead of refused
  * @returns its length, 0 when incomplete, or an error below 0; the record counts as empty then.
  */
-export function parseRequest(base: usize, length: u32, maxHeadBytes: u32, maxFields: u32): i32 {
+export function parseRequest(base: usize, length: u32, maxHeadBytes: u32, maxFields: u32, takesBoth: u32): i32 {
   const record: usize = REQUEST_RECORD;
   clearRecord(record, base);
-  const result = read(record, base, base + min(length, maxHeadBytes), maxFields);
+  const result = read(record, base, base + min(length, maxHeadBytes), maxFields, takesBoth != 0);
   if (result > 0) store<u32>(record, result, RECORD_HEAD_LENGTH);
   return result == 0 && length >= maxHeadBytes ? ERROR_HEAD_TOO_LARGE : result;
 }

@@ -122,6 +122,10 @@ export interface Http1Settings {
   readonly hasProperCase: boolean;
   /** A request that wants none but such upgrades goes on as if it wanted none. */
   readonly ignoredUpgrades: readonly StringMatch[];
+  /** A request may have a Content-Length beside its chunks: that is dropped, and its connection ends with the response. */
+  readonly takesChunkedLength: boolean;
+  /** A reply of the proxy's own that says 400 does not end the connection of a request that has been read in full. */
+  readonly survivesBadRequests: boolean;
 }
 
 export interface ConnectionLifeSettings {

@@ -57,7 +57,7 @@ export const FIELD_LIMIT = layout.FIELD_CAPACITY;
 
 /** The functions of assembly/http1. Addresses and lengths in bytes, results as parse and write below. */
 interface Http1Exports extends WasmExports {
-  parseRequest(base: number, length: number, maxHeadBytes: number, maxFields: number): number;
+  parseRequest(base: number, length: number, maxHeadBytes: number, maxFields: number, takesBoth: number): number;
   parseResponse(
     base: number,
     length: number,
@@ -138,14 +138,15 @@ export class Http1Codec {
   parseRequest(bytes: Buffer, start: number, end: number, limits: HeadLimits): number {
     const maxBytes = Math.min(limits.maxHeadBytes, layout.HEAD_LIMIT_BYTES);
     const maxFields = Math.min(limits.maxFields, layout.FIELD_CAPACITY);
+    const takesBoth = limits.takesChunkedLength === true ? 1 : 0;
     const available = Math.min(end - start, maxBytes);
     let length = Math.min(available, FIRST_COPY_BYTES);
     this.#copyIn(bytes, start, length, layout.REQUEST_IN);
-    let result = this.#exports.parseRequest(layout.REQUEST_IN, length, maxBytes, maxFields);
+    let result = this.#exports.parseRequest(layout.REQUEST_IN, length, maxBytes, maxFields, takesBoth);
     if (result === 0 && length < available) {
       length = available;
       this.#copyIn(bytes, start, length, layout.REQUEST_IN);
-      result = this.#exports.parseRequest(layout.REQUEST_IN, length, maxBytes, maxFields);
+      result = this.#exports.parseRequest(layout.REQUEST_IN, length, maxBytes, maxFields, takesBoth);
     }
     this.renewPrepared();
     return result;
@@ -158,7 +159,7 @@ export class Http1Codec {
     if (length > maxBytes) return layout.ERROR_HEAD_TOO_LARGE;
     const maxFields = Math.min(limits.maxFields, layout.FIELD_CAPACITY);
     this.#memory.bytes.write(head, layout.REQUEST_IN, 'latin1');
-    const result = this.#exports.parseRequest(layout.REQUEST_IN, length, maxBytes, maxFields);
+    const result = this.#exports.parseRequest(layout.REQUEST_IN, length, maxBytes, maxFields, 0);
     this.renewPrepared();
     return result;
   }
@@ -167,7 +168,7 @@ export class Http1Codec {
   reparseRequest(length: number, limits: HeadLimits): number {
     if (length > limits.maxHeadBytes) return layout.ERROR_HEAD_TOO_LARGE;
     this.#memory.bytes.copyWithin(layout.REQUEST_IN, layout.REQUEST_OUT, layout.REQUEST_OUT + length);
-    const result = this.#exports.parseRequest(layout.REQUEST_IN, length, limits.maxHeadBytes, limits.maxFields);
+    const result = this.#exports.parseRequest(layout.REQUEST_IN, length, limits.maxHeadBytes, limits.maxFields, 0);
     this.renewPrepared();
     return result;
   }

@@ -148,10 +148,95 @@ describe('an upgrade that is ignored', () => {
   });
 });
 
+describe('a request with a length beside its chunks', () => {
+  const BOTH = [
+    'POST /a HTTP/1.1\r\nhost: h\r\ncontent-length: 3\r\ntransfer-encoding: chunked\r\n\r\n',
+    '5\r\nhello\r\n0\r\n\r\n',
+  ].join('');
+  /** What somebody who has read the other length would take for a request. */
+  const SMUGGLED = 'GET /smuggled HTTP/1.1\r\nhost: h\r\n\r\n';
+
+  test('goes on by its chunks alone, and is the last of its connection', async (t) => {
+    const { client, heads } = await bench(t, { allow_chunked_length: true });
+    const response = await client.write(BOTH + SMUGGLED).response();
+    assert.equal(response.status, 200);
+    assert.match(response.head, /\r\nconnection: close\r\n/);
+    await client.rest();
+    const [seen = ''] = heads;
+    assert.deepEqual([valuesOf(seen, 'content-length'), valuesOf(seen, 'transfer-encoding')], [[], ['chunked']]);
+    assert.doesNotMatch(heads.join(''), /smuggled/);
+  });
+
+  test('is refused without that', async (t) => {
+    const { client, heads } = await bench(t, {});
+    assert.equal((await client.write(BOTH).response()).status, 400);
+    await client.rest();
+    assert.deepEqual(heads, []);
+  });
+
+  test('has to be of HTTP/1.1, and to be nothing but chunked', async (t) => {
+    for (const [from, to] of [
+      ['HTTP/1.1', 'HTTP/1.0'],
+      ['chunked', 'gzip, chunked'],
+      ['transfer-encoding: chunked', 'transfer-encoding: chunked\r\ntransfer-encoding: chunked'],
+    ] as const) {
+      const { client, heads } = await bench(t, { allow_chunked_length: true, accept_http_10: true });
+      assert.notEqual((await client.write(BOTH.replace(from, to)).response()).status, 200);
+      await client.rest();
+      assert.deepEqual(heads, []);
+    }
+  });
+});
+
+describe('a reply of the proxy itself that says 400', () => {
+  const INVALID = 'GET /a%00b HTTP/1.1\r\nhost: h\r\n\r\n';
+  const FIELDS = { normalize_path: true };
+  const SURVIVES = { override_stream_error_on_invalid_http_message: true };
+
+  for (const [name, options, fields] of [
+    ['by default', {}, FIELDS],
+    [
+      'when the options say so',
+      { override_stream_error_on_invalid_http_message: false },
+      { ...FIELDS, stream_error_on_invalid_http_message: true },
+    ],
+  ] as const) {
+    test(`ends the connection: ${name}`, async (t) => {
+      const { client } = await bench(t, options, fields);
+      const { status, head } = await client.write(INVALID).response();
+      assert.equal(status, 400);
+      assert.match(head, /\r\nconnection: close\r\n/);
+      await client.rest();
+    });
+  }
+
+  for (const [name, options, fields] of [
+    ['by the options', SURVIVES, FIELDS],
+    ['by the connection manager', {}, { ...FIELDS, stream_error_on_invalid_http_message: true }],
+  ] as const) {
+    test(`leaves the connection: ${name}`, async (t) => {
+      const { client } = await bench(t, options, fields);
+      const { status, head } = await client.write(INVALID).response();
+      assert.equal(status, 400);
+      assert.doesNotMatch(head, /\r\nconnection:/);
+      assert.equal((await client.write(get()).response()).status, 200);
+    });
+  }
+
+  test('ends it all the same behind what cannot be read', async (t) => {
+    const { client } = await bench(t, SURVIVES, FIELDS);
+    assert.equal((await client.write('GET /\u0001 HTTP/1.1\r\n\r\n').response()).status, 400);
+    await client.rest();
+  });
+
+  test('leaves the connection of a reply that says something else', async (t) => {
+    const { client } = await bench(t, {}, { route_config: { virtual_hosts: [] } });
+    for (let round = 0; round < 2; round += 1) assert.equal((await client.write(get()).response()).status, 404);
+  });
+});
+
 describe('an option without effect', () => {
   for (const [name, options, reason] of [
-    ['of lengths', { allow_chunked_length: true }, /allow_chunked_length: .*both lengths is refused/],
-    ['of faults', { override_stream_error_on_invalid_http_message: true }, /its connection closes/],
     ['of targets', { allow_absolute_url: false }, /allow_absolute_url: .*each server/],
   ] as const) {
     test(`is warned of with its reason: ${name}`, () => assert.match(faultsOf(options, 'warning').join('\n'), reason));
@@ -164,6 +249,8 @@ describe('an option without effect', () => {
       allow_absolute_url: true,
       send_fully_qualified_url: true,
       accept_http_10: true,
+      allow_chunked_length: true,
+      override_stream_error_on_invalid_http_message: true,
     };
     assert.deepEqual([...faultsOf(options, 'warning'), ...faultsOf(options, 'error')], []);
   });

@@ -191,7 +191,7 @@ export class LetterClient implements DownstreamStream {
     return this.isFast;
   }
 
-  prepareReply(lines: string): string {
+  prepareReply(lines: string, _isLast: boolean): string {
     return `${lines}\r\n`;
   }
 

@@ -40,7 +40,7 @@ describe('HTTP/1 modules', () => {
         { ...binary.exports },
         {
           layoutVersion: '() -> i32',
-          parseRequest: '(i32, i32, i32, i32) -> i32',
+          parseRequest: '(i32, i32, i32, i32, i32) -> i32',
           parseResponse: '(i32, i32, i32, i32, i32, i32) -> i32',
           writeRequest: '(i32) -> i32',
           writeResponse: '() -> i32',

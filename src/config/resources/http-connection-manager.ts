@@ -95,7 +95,12 @@ export function convertHttpConnectionManager(
     ...(message.tracing === null ? {} : { tracing: convertRequestTracing(message, at, conversion) }),
     ...convertReplies(message, at, conversion),
     codec: message.codec_type === CodecType.HTTP1 ? 'http1' : message.codec_type === CodecType.HTTP2 ? 'http2' : 'auto',
-    ...convertHttp1Options(message.http_protocol_options, `${at}.http_protocol_options`, conversion.faults),
+    ...convertHttp1Options(
+      message.http_protocol_options,
+      valueOr(message.stream_error_on_invalid_http_message, false),
+      `${at}.http_protocol_options`,
+      conversion.faults,
+    ),
     http2: convertHttp2(message, at, conversion),
     drainTimeoutMs: durationMsOr(message.drain_timeout, DEFAULT_DRAIN_TIMEOUT_MS),
     ...convertConnectionLife(message),

@@ -119,7 +119,11 @@ export class ConnectionManager implements TerminalFilter, CodecOwner, StreamMana
     context.stats.openScope(this.#statScope);
     this.statBase = context.stats.base(chain.filterStatBlock);
     this.listenerStatBase = context.stats.base(chain.listenerHttpStatBlock);
-    this.headLimits = { maxHeadBytes: settings.maxRequestHeadersBytes, maxFields: settings.maxHeadersCount };
+    this.headLimits = {
+      maxHeadBytes: settings.maxRequestHeadersBytes,
+      maxFields: settings.maxHeadersCount,
+      takesChunkedLength: settings.http1?.takesChunkedLength ?? false,
+    };
     this.accessLog = AccessLog.compile(context, clusters, settings);
     this.tracing =
       settings.tracing === undefined

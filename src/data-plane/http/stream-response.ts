@@ -44,6 +44,7 @@ const TUNNEL_OPEN = 2;
 
 const CONTINUE = 100;
 const REQUEST_ID = 'x-request-id';
+const BAD_REQUEST = 400;
 const NO_BYTES = Buffer.alloc(0);
 
 /** The part of a connection manager that responses depend on. */
@@ -247,7 +248,9 @@ export abstract class StreamResponse extends StreamRecord {
     const lines = this.#replyLines(reply, edited, nowMs);
     // A filter has seen to another answer.
     if (lines === null) return;
-    const head = this.codec.prepareReply(lines);
+    // Whoever sends such requests may have meant something else by what comes behind them.
+    const endsHttp1 = wanted.status === BAD_REQUEST && this.manager.settings.http1?.survivesBadRequests !== true;
+    const head = this.codec.prepareReply(lines, endsHttp1);
     const body =
       this.methodId !== Method.HEAD && replies.hasBody(reply) ? (reply.bytes ?? Buffer.from(reply.body)) : NO_BYTES;
     this.#response = STARTED;

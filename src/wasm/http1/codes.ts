@@ -52,7 +52,7 @@ export interface HeadLimits {
   readonly maxHeadBytes: number;
   /** Header lines. */
   readonly maxFields: number;
-  /** A response may have a Content-Length beside Transfer-Encoding: it is dropped. Without it that is an error. */
+  /** A message may have a Content-Length beside Transfer-Encoding: it is dropped. Without it that is an error. */
   readonly takesChunkedLength?: boolean;
 }
 

@@ -253,9 +253,10 @@ export function parseRequest(bytes: Buffer, limits: Limits): Result<Request> {
       authority: parts.authority === '' ? host : parts.authority,
       expect: expectations.length === 0 ? '' : expectations.join() === '100-continue' ? 'continue' : 'other',
     };
-    declaredFraming(head);
+    declaredFraming(head, limits.takesChunkedLength);
     if (head.framing !== 'none' && ['CONNECT', 'TRACE'].includes(method)) refuse('body_forbidden');
     readConnection(head);
+    if (head.framing === 'chunked' && named(fields, 'content-length').length > 0) head.persistent = false;
     return head;
   });
 }

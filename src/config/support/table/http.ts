@@ -104,7 +104,9 @@ export const HTTP_SUPPORT: SupportTable = {
       drain_timeout: supported('between the two GOAWAYs of HTTP/2'),
       delayed_close_timeout: supported('from the end of what was sent on'),
       stream_flush_timeout: supported(),
-      stream_error_on_invalid_http_message: supported('over HTTP/1 the connection closes all the same'),
+      stream_error_on_invalid_http_message: supported(
+        'over HTTP/1 the connection stays behind a 400 of the proxy itself when its request has been read in full',
+      ),
       http1_safe_max_connection_duration: supported(),
       local_reply_config: supported(),
       proxy_status_config: supported(),
@@ -214,13 +216,9 @@ export const HTTP_SUPPORT: SupportTable = {
       default_host_for_http_10: supported('without it requests of HTTP/1.0 need a host'),
       header_key_format: supportedAs('downstream'),
       enable_trailers: supported('to an HTTP/1.0 client none'),
-      allow_chunked_length: onlyElseWarned(
-        [false],
-        'a request with both lengths is refused: the next server might read another request into it',
-      ),
-      override_stream_error_on_invalid_http_message: onlyElseWarned(
-        [false],
-        'behind a message that breaks HTTP/1 nothing can be read, so that its connection closes',
+      allow_chunked_length: supported('the Content-Length is dropped, and the connection ends with the response'),
+      override_stream_error_on_invalid_http_message: supported(
+        'behind a head or a framing that cannot be read the connection closes all the same',
       ),
       send_fully_qualified_url: supported('concerns requests to upstreams: say it at clusters'),
       use_balsa_parser: supported('there is one parser'),

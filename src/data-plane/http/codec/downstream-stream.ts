@@ -115,9 +115,10 @@ export interface DownstreamStream {
 
   /**
    * Completes the head of a reply of the proxy's own, which comes whole: adds what belongs to this connection.
-   * @param lines status line and fields of the kept form, each with its line end. @returns the kept form.
+   * @param lines status line and fields of the kept form, each with its line end.
+   * @param isLast nothing may follow it on a connection that carries one message after the other. @returns the kept form.
    */
-  prepareReply(lines: string): string;
+  prepareReply(lines: string, isLast: boolean): string;
 
   /** Sends a reply with a head that `prepareReply` has made. */
   writeReply(head: string, body: Buffer): void;

@@ -122,8 +122,8 @@ export class Http1ServerStream implements DownstreamStream {
     return this.#writer.writeBody(bytes, start, end, isEnd, isPinnable);
   }
 
-  prepareReply(lines: string): string {
-    this.#mustClose = this.#isLast(true);
+  prepareReply(lines: string, isLast: boolean): string {
+    this.#mustClose = isLast || this.#isLast(true);
     return this.#writer.prepareReply(lines, this.#mustClose);
   }
 
