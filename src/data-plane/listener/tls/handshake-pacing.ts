@@ -10,9 +10,14 @@
 // keeps new clients out. What waits costs its socket and its first bytes, and is bounded by the number of connections.
 //
 // OpenSSL works in a tick behind the call that begins a handshake, so the time is taken there; and the next begins there.
+//
+// None begins at the end of a turn, where turns are counted, but where the loop takes in what has come. Node takes note of what the
+// kernel has got of a handshake at the end of the turn: where a client answers before that, what it is sent next does not fit
+// into the buffer that is there, and the connection gets one of 16 KiB for good.
 
 import type { Clock } from '../../../base/clock.ts';
 import type { FaultBoundary } from '../../../base/fault-boundary.ts';
+import { atPoll } from '../../../base/poll-phase.ts';
 
 const LEAST_MS = 2;
 /** Also where a turn has been very long: half of a worker that is late for everything. */
@@ -24,19 +29,24 @@ export interface PacedHandshake {
   begin(): void;
 }
 
-/** Where callbacks wait: the ticks behind a callback of the event loop, and its next turn. */
+/** Where callbacks wait. */
 export interface EventLoop {
+  /** For the ticks behind a callback of the loop. */
   readonly nextTick: (callback: () => void) => void;
+  /** For the end of a turn. */
   readonly nextTurn: (callback: () => void) => void;
+  /** For where the next turn takes in what has come. @returns what requests the call. */
+  readonly atPoll: (callback: () => void) => () => void;
 }
 
-const EVENT_LOOP: EventLoop = { nextTick: process.nextTick, nextTurn: setImmediate };
+const EVENT_LOOP: EventLoop = { nextTick: process.nextTick, nextTurn: setImmediate, atPoll };
 
 export class HandshakePacing {
   readonly #clock: Clock;
   readonly #loop: EventLoop;
   readonly #onTick: () => void;
   readonly #onTurn: () => void;
+  readonly #requestNext: () => void;
   /** In the order in which they have asked. */
   readonly #waiting = new Set<PacedHandshake>();
   /** When the handshake has begun whose tick is awaited. */
@@ -51,6 +61,7 @@ export class HandshakePacing {
     this.#loop = loop;
     this.#onTick = faults.handler('the end of a TLS handshake', () => this.#tick());
     this.#onTurn = faults.handler('the pacing of TLS handshakes', () => this.#turn());
+    this.#requestNext = loop.atPoll(faults.handler('the next TLS handshake', () => this.#beginNext()));
   }
 
   /** How many wait. */
@@ -64,8 +75,7 @@ export class HandshakePacing {
       this.#turnMs = this.#clock.monotonicMs();
       this.#loop.nextTurn(this.#onTurn);
     }
-    // Whoever waits has been given all of the turn's time by now.
-    if (!this.#mayBegin) {
+    if (!this.#mayBegin || this.#waiting.size > 0) {
       this.#waiting.add(handshake);
       return false;
     }
@@ -107,7 +117,7 @@ export class HandshakePacing {
     this.#turnMs = isOver ? NONE : nowMs;
     if (isOver) return;
     this.#loop.nextTurn(this.#onTurn);
-    this.#beginNext();
+    if (this.#waiting.size > 0) this.#requestNext();
   }
 
   /** The others follow behind its tick. */

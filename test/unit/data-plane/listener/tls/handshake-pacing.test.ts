@@ -18,11 +18,13 @@ const MOST_MS = 20;
 class Turns implements EventLoop {
   readonly #ticks: (() => void)[] = [];
   #immediates: (() => void)[] = [];
+  readonly #requests = new Set<() => void>();
   readonly nextTick = (callback: () => void): void => void this.#ticks.push(callback);
   readonly nextTurn = (callback: () => void): void => void this.#immediates.push(callback);
+  readonly atPoll = (callback: () => void) => (): void => void this.#requests.add(callback);
 
   get isIdle(): boolean {
-    return this.#immediates.length === 0 && this.#ticks.length === 0;
+    return this.#immediates.length === 0 && this.#ticks.length === 0 && this.#requests.size === 0;
   }
 
   /** One callback of the loop. */
@@ -38,6 +40,18 @@ class Turns implements EventLoop {
     const due = this.#immediates;
     this.#immediates = [];
     for (const callback of due) this.run(callback);
+  }
+
+  /** Takes in what has come, after an end. */
+  poll(): void {
+    const due = [...this.#requests];
+    this.#requests.clear();
+    for (const callback of due) this.run(callback);
+  }
+
+  next(): void {
+    this.end();
+    this.poll();
   }
 }
 
@@ -84,10 +98,23 @@ describe('handshakes of clients', () => {
     const fixture = new Fixture();
     fixture.askMany(20, 0.25);
     assert.equal(fixture.begun.length, 8);
-    fixture.loop.end();
+    fixture.loop.next();
     assert.equal(fixture.begun.length, 16);
-    fixture.loop.end();
+    fixture.loop.next();
     assert.deepEqual(fixture.begun, [...fixture.asked.keys()]);
+  });
+
+  it('never begin at the end of a turn, and let nobody overtake them before the next', () => {
+    const fixture = new Fixture();
+    fixture.askMany(4, 1);
+    fixture.loop.end();
+    assert.deepEqual(fixture.begun, [0, 1]);
+    fixture.ask(1);
+    assert.deepEqual(fixture.begun, [0, 1]);
+    fixture.loop.poll();
+    assert.deepEqual(fixture.begun, [0, 1, 2, 3]);
+    fixture.loop.next();
+    assert.deepEqual(fixture.begun, [0, 1, 2, 3, 4]);
   });
 
   it('get as much time as all else has taken in the turn before, up to a limit', () => {
@@ -95,21 +122,21 @@ describe('handshakes of clients', () => {
     fixture.askMany(200, 1);
     assert.equal(fixture.begun.length, LEAST_MS);
     fixture.clock.stall(7);
-    fixture.loop.end();
+    fixture.loop.next();
     assert.equal(fixture.begun.length, LEAST_MS + 7);
     fixture.clock.stall(1000);
-    fixture.loop.end();
+    fixture.loop.next();
     assert.equal(fixture.begun.length, LEAST_MS + 7 + MOST_MS);
-    fixture.loop.end();
+    fixture.loop.next();
     assert.equal(fixture.begun.length, LEAST_MS + 7 + MOST_MS + LEAST_MS);
   });
 
   it('leave the loop alone when a turn has had none', () => {
     const fixture = new Fixture();
     fixture.ask(1);
-    fixture.loop.end();
+    fixture.loop.next();
     assert.ok(!fixture.loop.isIdle);
-    fixture.loop.end();
+    fixture.loop.next();
     assert.ok(fixture.loop.isIdle);
     // What has passed meanwhile is nobody's time.
     fixture.clock.stall(1000);
@@ -124,18 +151,23 @@ describe('handshakes of clients', () => {
     fixture.askMany(2, 1);
     fixture.ask(0, fault);
     fixture.ask(1);
-    fixture.loop.end();
+    fixture.loop.next();
     assert.deepEqual(fixture.begun, [0, 1, 2, 3, 4]);
     assert.deepEqual(fixture.faults, [fault]);
   });
 
   it('all begin once, in order and within their time, unless they leave before', () => {
-    type Step = { readonly askMs: number } | { readonly leave: number } | { readonly othersMs: number } | 'turn';
+    type Step =
+      | { readonly askMs: number }
+      | { readonly leave: number }
+      | { readonly othersMs: number }
+      | 'end'
+      | 'poll';
     const step: fc.Arbitrary<Step> = fc.oneof(
       { weight: 4, arbitrary: fc.nat({ max: 24 }).map((quarters) => ({ askMs: quarters / 4 })) },
       fc.nat().map((leave) => ({ leave })),
       fc.nat({ max: 30 }).map((othersMs) => ({ othersMs })),
-      fc.constant('turn' as const),
+      fc.constantFrom('end' as const, 'poll' as const),
     );
     const property = fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
       const fixture = new Fixture();
@@ -151,17 +183,20 @@ describe('handshakes of clients', () => {
         // The last one may begin with little time left.
         if (spent.length > 1) assert.ok(withoutLast < allowedMs, `${withoutLast} of ${allowedMs} ms`);
       };
-      const turn = (): void => {
+      const end = (): void => {
         counted = fixture.begun.length;
         allowedMs = Math.min(Math.max(othersMs, LEAST_MS), MOST_MS);
         othersMs = 0;
         fixture.loop.end();
-        check();
+        assert.equal(fixture.begun.length, counted);
         if (fixture.loop.isIdle) allowedMs = LEAST_MS;
       };
       for (const each of steps) {
-        if (each === 'turn') turn();
-        else if ('askMs' in each) {
+        if (each === 'end') end();
+        else if (each === 'poll') {
+          fixture.loop.poll();
+          check();
+        } else if ('askMs' in each) {
           // Time counts from the first one on.
           if (fixture.loop.isIdle) othersMs = 0;
           costs.push(each.askMs);
@@ -178,7 +213,9 @@ describe('handshakes of clients', () => {
       }
       for (let turns = 0; fixture.pacing.waiting > 0; turns++) {
         assert.ok(turns < costs.length, 'each turn begins one at least');
-        turn();
+        end();
+        fixture.loop.poll();
+        check();
       }
       assert.deepEqual(
         fixture.begun,
