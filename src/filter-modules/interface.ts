@@ -179,6 +179,11 @@ export interface FilterAnswer {
 
 /** What a filter is made with. */
 export interface HttpFilterContext {
+  /**
+   * Calls it once, when the configuration that the filter was made for is gone from this worker and all its requests are over: the place to end timers and
+   * connections that `create` has begun. What it throws is logged. A worker that ends at once calls nothing.
+   */
+  onDispose(act: () => void | Promise<void>): void;
   /** As http_filters calls it. */
   readonly name: string;
   /** `http.<stat_prefix>.<name of the filter>.<name>`. At most 1000 of both kinds. */

@@ -24,6 +24,7 @@ import type { CodecName, CodecOwner, Refusal, ServerConnection } from './codec/s
 import type { StreamConnection } from './codec/stream-connection.ts';
 import { CodecRequestHead } from './codec-request-head.ts';
 import { FilterChain } from './filter-chain.ts';
+import type { ChainContext } from './filter-context.ts';
 import { InternalAddresses } from './internal-addresses.ts';
 import type { LocalReply } from './local-reply.ts';
 import { OriginDetectors } from './origin-detection.ts';
@@ -98,6 +99,8 @@ export class ConnectionManager implements TerminalFilter, CodecOwner, StreamMana
   readonly #connections = new Set<ServerConnection>();
   readonly #listenerDrain: ListenerDrain;
   readonly #statScope: string;
+  /** Of the filters of all chains. */
+  readonly #filterContexts: ChainContext[] = [];
   /** The listener goes, or the process does. */
   #isDraining = false;
   #hasEndedIdle = false;
@@ -140,10 +143,18 @@ export class ConnectionManager implements TerminalFilter, CodecOwner, StreamMana
     this.originDetectors = OriginDetectors.of(settings.forwarding, this.internalAddresses);
     this.requestLines = new RequestLines(context, settings, this.internalAddresses);
     this.responseLines = new ResponseLines(settings, context.proxyHeaders);
+    const contexts = this.#filterContexts;
     const compile = (filters: HttpConnectionManagerSettings['httpFilters']) =>
-      FilterChain.compile(context, clusters, filters, this.#statScope, chain.filterCounters);
-    this.filters = compile(settings.httpFilters);
-    this.upgrades = new Upgrades(settings.upgrades, settings.http1?.ignoredUpgrades ?? [], this.filters, compile);
+      FilterChain.compile(context, clusters, filters, this.#statScope, chain.filterCounters, (opened) =>
+        contexts.push(opened),
+      );
+    try {
+      this.filters = compile(settings.httpFilters);
+      this.upgrades = new Upgrades(settings.upgrades, settings.http1?.ignoredUpgrades ?? [], this.filters, compile);
+    } catch (error) {
+      for (const made of contexts) made.close();
+      throw error;
+    }
     this.router = new Router(context, clusters, settings, this.statBase, chain.routeStatBlocks);
   }
 
@@ -268,6 +279,7 @@ export class ConnectionManager implements TerminalFilter, CodecOwner, StreamMana
     this.accessLog?.close();
     this.tracing?.close();
     this.router.close();
+    for (const context of this.#filterContexts) context.close();
     this.#context.stats.closeScope(this.#statScope);
   }
 

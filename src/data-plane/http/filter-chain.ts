@@ -59,6 +59,7 @@ export class FilterChain {
 
   /**
    * @param statScope of the connection manager, with its final dot. @param cells of what the filters count, by name.
+   * @param opened told of the context, which its owner closes, before anything is made with it.
    * @returns null when there are none. @throws WeirError for a filter that this build lacks.
    */
   static compile(
@@ -67,8 +68,10 @@ export class FilterChain {
     filters: readonly HttpFilterSettings[],
     statScope: string,
     cells: Readonly<Record<string, number>> = {},
+    opened: (context: ChainContext) => void = () => {},
   ): FilterChain | null {
     const chainContext = new ChainContext(context, clusters, statScope, cells);
+    opened(chainContext);
     const members = filters.map(({ name, settings, configName = name, isDisabled = false }): Member => {
       const kind = context.httpFilters[name];
       if (kind === undefined) throw new WeirError('WEIR_UNKNOWN_FILTER', `no HTTP filter is called ${name}`);

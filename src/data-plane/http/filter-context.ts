@@ -28,6 +28,8 @@ export class ChainContext extends FilterFacilities implements FilterContext {
   readonly #clusters: ClusterMap;
   readonly #calls: UpstreamCalls;
   protected override readonly statScope: string;
+  readonly #closing: (() => void)[] = [];
+  #isClosed = false;
   /** Filled anew for each test; before the router nobody has found out yet whether a request is internal. */
   readonly #request: RouteRequest;
 
@@ -93,6 +95,24 @@ export class ChainContext extends FilterFacilities implements FilterContext {
   ): FindMatch<MatchedResponse, Result> {
     const tools = { runtime: this.runtime, kernel: this.context.lbKernel };
     return compileMatchTree(tree, RESPONSE_INPUTS, tools, resultOf);
+  }
+
+  onClose(act: () => void): void {
+    if (this.#isClosed) this.#run(act);
+    else this.#closing.push(act);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const act of this.#closing.splice(0)) this.#run(act);
+  }
+
+  #run(act: () => void): void {
+    try {
+      act();
+    } catch (error) {
+      this.context.logFault('what a filter does at its end', error);
+    }
   }
 
   get log(): Logger {

@@ -290,6 +290,8 @@ export interface FilterContext {
   namedTime(name: string): FilterTimes;
   /** Of the component `filter`. */
   readonly log: Logger;
+  /** Calls it once, when the configuration is gone and all its streams are over; at once when that has been. What it throws is logged. */
+  onClose(act: () => void): void;
   /** The values in force. */
   readonly runtime: RuntimeValues;
   /** A u32. */

@@ -1,5 +1,6 @@
 // What a filter of the user's own is made with: counts, logs and values of the runtime, under its name.
 
+import { errorMessage, stackFrames } from '../../../base/errors.ts';
 import type { FilterContext, FilterCounter, FilterTimes } from '../../../data-plane/index.ts';
 import type { HttpFilterContext } from '../../../filter-modules/interface.ts';
 
@@ -32,6 +33,15 @@ export class ModuleContext implements HttpFilterContext {
       number: (key) => runtime.number(key),
       flag: (key) => runtime.flag(key),
     };
+  }
+
+  onDispose(act: () => void | Promise<void>): void {
+    if (typeof act !== 'function') throw new TypeError(`onDispose: expected a function, got ${typeof act}`);
+    const report = (error: unknown): void => {
+      this.#context.log.error(`fault in onDispose of filter ${this.name}: ${errorMessage(error)}`, stackFrames(error));
+    };
+    // An async function takes what it throws along.
+    this.#context.onClose(() => void Promise.try(act).catch(report));
   }
 
   counter(name: string): { add(n?: number): void } {
