@@ -386,6 +386,24 @@ describe('WebSocket', () => {
   });
 });
 
+test('a policy of retries that knows refused streams says how often they are tried', async (t) => {
+  const upstream = await FrameUpstream.start(t, ({ type, streamId }) =>
+    type === FrameType.HEADERS ? frame(FrameType.RST_STREAM, 0, streamId, word(7)) : null,
+  );
+  for (const [conditions, requests] of [
+    [['refused-stream'], 3],
+    [['reset'], 3],
+    [['5xx', 'gateway-error'], 3],
+    // Nothing of it: once more by itself.
+    [['connect-failure'], 2],
+  ] as const) {
+    const retry = retrySettings({ conditions, maxRetries: 2 });
+    const { port, proxy } = await http2Proxy(t, upstream.port, { cluster: { retry } });
+    assert.equal((await get(port)).status, 503);
+    assert.equal(proxy.hostStat('web', 0, 'rq_total'), requests, conditions.join());
+  }
+});
+
 test('a policy of retries knows refused streams', async (t) => {
   let left = 3;
   const upstream = await FrameUpstream.start(t, ({ type, streamId }) => {

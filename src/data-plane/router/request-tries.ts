@@ -29,7 +29,7 @@ import type { WorkerContext } from '../worker-context.ts';
 import { type RequestClient, Verdict } from './attempt-client.ts';
 import type { ForwardedRequest } from './forwarded-request.ts';
 import { ReplayBuffer } from './replay-buffer.ts';
-import { Decision, RetryDecisions, wantsAnother } from './retry-decisions.ts';
+import { Decision, RetryDecisions, triesRefusedAgain, wantsAnother } from './retry-decisions.ts';
 import { RetryHead, type RetryHeadOptions } from './retry-head.ts';
 import { TimedTry, type TryKind, type TryOwner, type TryTimeouts } from './timed-try.ts';
 import type { TriedHosts } from './tried-hosts.ts';
@@ -336,6 +336,7 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
       pickContext,
       this.#selectionOf(kind),
       this.#attempts,
+      this.#terms !== null && triesRefusedAgain(this.#terms),
     );
     this.#running = this.#running.length === 0 ? [each] : [...this.#running, each];
     each.attempt.start(bytes, start, end, this.#isRequestDone);

@@ -75,6 +75,11 @@ export interface RetryDecisionsOptions {
   readonly tally: Pick<RequestTally, 'add'> | null;
 }
 
+/** A stream that its upstream refuses is a retry like any other. */
+export function triesRefusedAgain({ conditions }: RetryTerms): boolean {
+  return (conditions & (ANY_RESET | RetryOn['refused-stream'])) !== 0;
+}
+
 /** Of a response whose head lies in the codec, apart from how many retries there may be. */
 export function wantsAnother({ conditions, statusCodes, responseTests }: RetryTerms, head: ResponseHead): boolean {
   // Who is overloaded does not want to hear the same again.
@@ -156,7 +161,7 @@ export class RetryDecisions {
     const { conditions } = this.#options.terms;
     if (failure === 'overflow') return false;
     if ((conditions & ANY_RESET) !== 0) return true;
-    if ((conditions & RetryOn['refused-stream']) !== 0 && failure === 'remote refused stream reset') return true;
+    if (failure === 'remote refused stream reset' && triesRefusedAgain(this.#options.terms)) return true;
     if ((conditions & RetryOn['reset-before-request']) !== 0 && !wasSent) return true;
     return (conditions & RetryOn['connect-failure']) !== 0 && CONNECT_FAILURES.has(failure);
   }

@@ -88,6 +88,8 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
   readonly #selection: HostSelection | null;
   /** Attempts that went before this one. */
   readonly #before: number;
+  /** Streams that are refused are somebody else's to try again, who counts how often. */
+  readonly #leavesRefused: boolean;
   #state: number = WAITING;
   #host: Host | null = null;
   /** Where it asked for a connection. */
@@ -123,6 +125,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
     pickContext: PickContext | null,
     selection: HostSelection | null = null,
     before = 0,
+    leavesRefused = false,
   ) {
     this.#context = context;
     this.#client = client;
@@ -133,6 +136,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
     this.#pickContext = pickContext;
     this.#selection = selection;
     this.#before = before;
+    this.#leavesRefused = leavesRefused;
     this.#meter = cluster.measures === null ? null : cluster.measures.begin();
   }
 
@@ -398,7 +402,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
     if (hasResponseBytes || this.#hasSentBody || !isWhole) return false;
     if (!wereOthersTaken && this.#fruitlessResends >= (wasLeftBehind ? MAX_FRUITLESS_RESENDS : 1)) return false;
     // The upstream has not begun with it (RFC 9113 section 8.7).
-    if (failure === 'remote refused stream reset') return true;
+    if (failure === 'remote refused stream reset') return wasLeftBehind || !this.#leavesRefused;
     return failure === 'connection termination' && isReused && IDEMPOTENT.has(this.#client.methodId);
   }
 
