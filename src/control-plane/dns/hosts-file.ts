@@ -1,7 +1,7 @@
 // Addresses by name from /etc/hosts. Read again when the file has changed, as an operator expects of it.
 
 import { isIP } from 'node:net';
-import { WatchedText } from './watched-text.ts';
+import { type ReportUnread, WatchedText } from './watched-text.ts';
 
 const SYSTEM_HOSTS_FILE = '/etc/hosts';
 /** Always means this machine, whatever a server says (RFC 6761 section 6.3). */
@@ -11,8 +11,8 @@ const LOOPBACK: readonly string[] = ['127.0.0.1', '::1'];
 export class HostsFile {
   readonly #entries: WatchedText<ReadonlyMap<string, readonly string[]>>;
 
-  constructor(path: string = SYSTEM_HOSTS_FILE) {
-    this.#entries = new WatchedText(path, parseHosts);
+  constructor(path: string = SYSTEM_HOSTS_FILE, report?: ReportUnread) {
+    this.#entries = new WatchedText(path, parseHosts, report);
   }
 
   /** All addresses of a name, or undefined when it is not here and may be asked elsewhere. */

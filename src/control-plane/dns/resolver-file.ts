@@ -4,7 +4,7 @@ import { isIP } from 'node:net';
 import { hostname } from 'node:os';
 import type { DnsServerList } from './dns-client.ts';
 import type { DnsServerAddress } from './exchange.ts';
-import { WatchedText } from './watched-text.ts';
+import { type ReportUnread, WatchedText } from './watched-text.ts';
 
 const SYSTEM_RESOLVER_FILE = '/etc/resolv.conf';
 const DNS_PORT = 53;
@@ -29,8 +29,8 @@ export interface ResolverConfig extends DnsServerList {
 export class ResolverFile {
   readonly #config: WatchedText<ResolverConfig>;
 
-  constructor(path: string = SYSTEM_RESOLVER_FILE) {
-    this.#config = new WatchedText(path, (text) => parseResolvConf(text, hostname()));
+  constructor(path: string = SYSTEM_RESOLVER_FILE, report?: ReportUnread) {
+    this.#config = new WatchedText(path, (text) => parseResolvConf(text, hostname()), report);
   }
 
   async read(): Promise<ResolverConfig> {

@@ -8,6 +8,7 @@ import type { DnsAnswer, DnsResolver } from './dns-resolver.ts';
 import { HostsFile } from './hosts-file.ts';
 import { ResolverFile } from './resolver-file.ts';
 import { SystemResolver } from './system-resolver.ts';
+import type { ReportUnread } from './watched-text.ts';
 
 export class DnsResolvers {
   readonly #clock: Clock;
@@ -15,6 +16,11 @@ export class DnsResolvers {
   readonly #hostsFile: HostsFile;
   readonly #resolverFile: ResolverFile;
   readonly #bySettings = new Map<string, SharedResolver>();
+
+  /** @param report is told of files of the system that cannot be read. */
+  static ofSystem(clock: Clock, faults: FaultBoundary, report: ReportUnread): DnsResolvers {
+    return new DnsResolvers(clock, faults, new HostsFile(undefined, report), new ResolverFile(undefined, report));
+  }
 
   constructor(
     clock: Clock,

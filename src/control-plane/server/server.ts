@@ -170,7 +170,7 @@ export class Server {
       faults,
       loggers,
       workers,
-      resolvers: new DnsResolvers(clock, faults),
+      resolvers: DnsResolvers.ofSystem(clock, faults, (sentence) => loggers.get('dns').warning(sentence)),
       runtime: runtime.values,
       outlierEventLogPath: bootstrap.outlierEventLogPath,
       headerPrefix: this.#headerPrefix,

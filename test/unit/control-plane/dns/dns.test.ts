@@ -1,7 +1,17 @@
 // Lookups: the files of the system, families of addresses, and a server of the test's own.
 
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -17,11 +27,12 @@ import {
 } from '../../../../src/control-plane/dns/resolver-file.ts';
 import { DnsResolvers } from '../../../../src/control-plane/dns/resolvers.ts';
 import { chooseServers, SystemResolver } from '../../../../src/control-plane/dns/system-resolver.ts';
-import { WatchedText } from '../../../../src/control-plane/dns/watched-text.ts';
+import { MAX_WATCHED_BYTES, WatchedText } from '../../../../src/control-plane/dns/watched-text.ts';
 import type { DnsResolverSettings } from '../../../../src/snapshot/index.ts';
 import { RESOLVER } from '../../../support/dns-discovery.ts';
 import { DnsServer } from '../../../support/dns-server.ts';
 import { NO_FAULTS } from '../../../support/faults.ts';
+import { Fifo } from '../../../support/fifo.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 function ips(answer: DnsAnswer): string[] {
@@ -59,11 +70,16 @@ describe('the hosts file', () => {
     t.after(() => rmSync(folder, { recursive: true }));
     const file = path.join(folder, 'hosts');
     writeFileSync(file, '10.0.0.1 web\n');
-    const hosts = new HostsFile(file);
+    const said: string[] = [];
+    const report = (sentence: string): void => void said.push(sentence);
+    const hosts = new HostsFile(file, report);
     assert.deepEqual(await hosts.find('web'), ['10.0.0.1']);
     rmSync(file);
     mkdirSync(file);
     assert.deepEqual(await hosts.find('web'), ['10.0.0.1']);
+    await new ResolverFile(file, report).read();
+    const sentence = `${file} is a directory, not a file: what was read of it before still holds`;
+    assert.deepEqual(said, [sentence, sentence]);
     rmSync(file, { recursive: true });
     writeFileSync(file, '10.0.0.3 web\n');
     assert.deepEqual(await hosts.find('web'), ['10.0.0.3']);
@@ -111,6 +127,45 @@ describe('the files of the system', () => {
     assert.equal(await watched.read(), '');
     write('tree!', 2);
     assert.equal(await watched.read(), 'tree!');
+  });
+
+  it('are not read where they have no end, are none or are far too large, which is said once', async (t) => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'weir-watched-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const file = path.join(folder, 'text');
+    const said: string[] = [];
+    const watched = new WatchedText(
+      file,
+      (text) => text.length,
+      (sentence) => said.push(sentence),
+    );
+    const before = 'what was read of it before still holds';
+    writeFileSync(file, 'x'.repeat(MAX_WATCHED_BYTES));
+    assert.equal(await watched.read(), MAX_WATCHED_BYTES);
+    truncateSync(file, MAX_WATCHED_BYTES + 1);
+    for (let time = 0; time < 2; time += 1) assert.equal(await watched.read(), MAX_WATCHED_BYTES);
+    const tooLarge = `has ${MAX_WATCHED_BYTES + 1} bytes, more than the limit ${MAX_WATCHED_BYTES}`;
+    assert.deepEqual(said, [`${file} ${tooLarge}: ${before}`]);
+    rmSync(file);
+    await Fifo.make(file);
+    assert.equal(await watched.read(), MAX_WATCHED_BYTES);
+    assert.equal(said.at(-1), `${file} is not a regular file: ${before}`);
+    rmSync(file);
+    symlinkSync(file, file);
+    assert.equal(await watched.read(), MAX_WATCHED_BYTES);
+    assert.equal(said.at(-1), `${file} cannot be read (ELOOP): ${before}`);
+    // None that is right or away is told of, and each of these once more behind it.
+    rmSync(file);
+    assert.equal(await watched.read(), 0);
+    symlinkSync(file, file);
+    await watched.read();
+    rmSync(file);
+    writeFileSync(file, 'right');
+    assert.equal(await watched.read(), 'right'.length);
+    rmSync(file);
+    symlinkSync(file, file);
+    assert.equal(await watched.read(), 'right'.length);
+    assert.equal(said.length, 5);
   });
 
   it('hold lines with blanks around them, in the ends of lines of any system', async () => {
