@@ -66,6 +66,8 @@ export interface HttpConnectionManagerSettings {
   readonly strictlyCheckedHeaders: readonly string[];
   /** What requests say of their client's certificate; absent where nothing, and where what they bring is dropped. */
   readonly clientCertificate?: ClientCertificateSettings;
+  /** What changes in requests before routes, filters and the proxy itself read them; absent where nothing does. */
+  readonly earlyHeaderEdits?: readonly HeaderEdits[];
   /** Absent where replies of the proxy's own go out as they are. */
   readonly localReplies?: LocalReplySettings;
   /** What Proxy-Status tells of faults; absent where it is not written. */

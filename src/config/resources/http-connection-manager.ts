@@ -19,6 +19,7 @@ import { convertAccessLogs } from './access-log/access-log.ts';
 import { convertHttpLogEntries } from './access-log/further-entries.ts';
 import { convertReportedLogs } from './access-log/reported-log.ts';
 import type { Conversion } from './conversion.ts';
+import { convertEarlyHeaderEdits } from './early-header-edits.ts';
 import { openExtension } from './extension.ts';
 import { type ChainMember, checkTerminalFilter } from './filter-chain-rules.ts';
 import { convertForwarding } from './forwarding.ts';
@@ -91,6 +92,7 @@ export function convertHttpConnectionManager(
     requestHeadersTimeoutMs: durationMsOr(message.request_headers_timeout, 0),
     maxRequestHeadersBytes: headLimits.maxHeadBytes,
     maxHeadersCount: headLimits.maxFields,
+    ...convertEarlyHeaderEdits(message, at, conversion),
     ...convertClientCertificate(message),
     ...(message.tracing === null ? {} : { tracing: convertRequestTracing(message, at, conversion) }),
     ...convertReplies(message, at, conversion),

@@ -157,6 +157,8 @@ export type MessageOf<Name extends string> =
   `proxy.extensions.load_balancing_policies.${Name}` extends infer Full extends keyof MessageTypes
     ? MessageTypes[Full]
     : never;
+export type EarlyHeaderMutation =
+  MessageTypes['proxy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation'];
 export type XffConfig = MessageTypes['proxy.extensions.http.original_ip_detection.xff.v3.XffConfig'];
 export type CustomHeaderConfig =
   MessageTypes['proxy.extensions.http.original_ip_detection.custom_header.v3.CustomHeaderConfig'];

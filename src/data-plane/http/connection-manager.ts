@@ -11,6 +11,7 @@ import type { ListenerOrders } from '../listener-orders.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
 import { type ExpensiveStream, NEWCOMER_MS, type TerminalFilter } from '../network/terminal-filter.ts';
 import type { Overload } from '../overload.ts';
+import { compileHeaderEdits, type HeaderEditor } from '../route/header-editor.ts';
 import { Router } from '../router/router.ts';
 import { UpstreamCalls } from '../router/upstream-call.ts';
 import { RequestTracing } from '../tracing/request-tracing.ts';
@@ -80,6 +81,7 @@ export class ConnectionManager implements TerminalFilter, CodecOwner, StreamMana
   readonly internalAddresses: InternalAddresses;
   /** Null where the address of the peer, and trusted hops, say who sends requests. */
   readonly originDetectors: OriginDetectors | null;
+  readonly earlyHeaderEditor: HeaderEditor | null;
   readonly responseLines: ResponseLines;
   /** First cell of HTTP_STATS in this worker's slab. */
   readonly statBase: number;
@@ -140,6 +142,7 @@ export class ConnectionManager implements TerminalFilter, CodecOwner, StreamMana
       http2: context.http2StatBase,
     });
     this.internalAddresses = new InternalAddresses(settings.forwarding.internalAddresses);
+    this.earlyHeaderEditor = compileHeaderEdits(settings.earlyHeaderEdits ?? []);
     this.originDetectors = OriginDetectors.of(settings.forwarding, this.internalAddresses);
     this.requestLines = new RequestLines(context, settings, this.internalAddresses);
     this.responseLines = new ResponseLines(settings, context.proxyHeaders);

@@ -9,10 +9,11 @@
 import { isIP } from 'node:net';
 import type { FiltersOfRoute, RouteRateLimits } from '../../snapshot/index.ts';
 import { HTTP_STATS, ROUTE_STATS } from '../../stats/index.ts';
-import { Framing, HeadFlag, type RequestHead } from '../../wasm/http1.ts';
+import { Framing, HEADER_ID, HeadFlag, type RequestHead } from '../../wasm/http1.ts';
 import type { DownstreamFacts } from '../format/facts.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
 import type { Overload } from '../overload.ts';
+import type { HeaderEditor } from '../route/header-editor.ts';
 import type { Route } from '../route/route.ts';
 import { Verdict } from '../router/attempt-client.ts';
 import type { ForwardedRequest } from '../router/forwarded-request.ts';
@@ -66,6 +67,8 @@ export interface StreamManager extends ResponseManager {
   readonly requestLines: RequestLines;
   /** Null where the address of the peer, and trusted hops, say who sends requests. */
   readonly originDetectors: OriginDetectors | null;
+  /** Null where requests are read as they came. */
+  readonly earlyHeaderEditor: HeaderEditor | null;
   /** Null when no request is traced. */
   readonly tracing: RequestTracing | null;
   readonly normalization: RequestNormalization;
@@ -487,7 +490,21 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
       }
     }
     const refusal = this.manager.normalization.apply(head, this.downstream) ?? this.#trailersRefusal();
-    return refusal ?? this.#detectOrigin(head);
+    return refusal ?? this.#editEarly(head) ?? this.#detectOrigin(head);
+  }
+
+  /** What is said of a request before anybody reads it is read like what its client has said. */
+  #editEarly(head: RequestHead): replies.LocalReply | null {
+    const { earlyHeaderEditor } = this.manager;
+    if (earlyHeaderEditor === null) return null;
+    // Writing takes the fields of a hop away.
+    if (this.awaitsTunnel) keepUpgradeFields(head);
+    // The head becomes one of HTTP/1.1, where Expect means something.
+    if (head.minorVersion === 0 && head.has(HEADER_ID.expect)) head.dropKnown(HEADER_ID.expect);
+    earlyHeaderEditor.apply(head, this, true);
+    const { codec } = this.context;
+    const length = codec.writeRequest();
+    return length > 0 && codec.reparseRequest(length, NO_LIMITS) > 0 ? null : replies.REWRITE_FAILED;
   }
 
   #detectOrigin(head: RequestHead): replies.LocalReply | null {

@@ -51,7 +51,7 @@ export type AnyConfig =
   | Typed<'extensions.filters.http.ext_authz.v3.ExtAuthz', HttpExtAuthzExtAuthz>
   | Typed<'extensions.filters.http.jwt_authn.v3.JwtAuthentication', JwtAuthentication>
   | Typed<'extensions.filters.http.csrf.v3.CsrfPolicy', CsrfPolicy>
-  | Typed<'extensions.filters.http.header_mutation.v3.HeaderMutation', HeaderMutationHeaderMutation>
+  | Typed<'extensions.filters.http.header_mutation.v3.HeaderMutation', HttpHeaderMutationHeaderMutation>
   | Typed<'extensions.filters.http.header_to_metadata.v3.Config', HeaderToMetadataConfig>
   | Typed<'extensions.filters.http.adaptive_concurrency.v3.AdaptiveConcurrency', AdaptiveConcurrency>
   | Typed<'extensions.filters.http.bandwidth_limit.v3.BandwidthLimit', BandwidthLimit>
@@ -139,7 +139,7 @@ export type FiltersHttpConfig =
   | Typed<'extensions.filters.http.ext_authz.v3.ExtAuthz', HttpExtAuthzExtAuthz>
   | Typed<'extensions.filters.http.jwt_authn.v3.JwtAuthentication', JwtAuthentication>
   | Typed<'extensions.filters.http.csrf.v3.CsrfPolicy', CsrfPolicy>
-  | Typed<'extensions.filters.http.header_mutation.v3.HeaderMutation', HeaderMutationHeaderMutation>
+  | Typed<'extensions.filters.http.header_mutation.v3.HeaderMutation', HttpHeaderMutationHeaderMutation>
   | Typed<'extensions.filters.http.header_to_metadata.v3.Config', HeaderToMetadataConfig>
   | Typed<'extensions.filters.http.adaptive_concurrency.v3.AdaptiveConcurrency', AdaptiveConcurrency>
   | Typed<'extensions.filters.http.bandwidth_limit.v3.BandwidthLimit', BandwidthLimit>
@@ -2726,13 +2726,6 @@ export interface HeaderMatcher {
   readonly treatMissingHeaderAsEmpty?: boolean | undefined;
 }
 
-/** proxy.extensions.filters.http.header_mutation.v3.HeaderMutation */
-export interface HeaderMutationHeaderMutation {
-  readonly mutations?: Mutations | undefined;
-  readonly most_specific_header_mutations_wins?: boolean | undefined;
-  readonly mostSpecificHeaderMutationsWins?: boolean | undefined;
-}
-
 /** proxy.extensions.filters.http.header_mutation.v3.HeaderMutationPerRoute */
 export interface HeaderMutationPerRoute {
   readonly mutations?: Mutations | undefined;
@@ -3258,6 +3251,13 @@ export interface HttpGrpcAccessLogConfig {
   readonly additionalResponseHeadersToLog?: readonly string[] | undefined;
   readonly additional_response_trailers_to_log?: readonly string[] | undefined;
   readonly additionalResponseTrailersToLog?: readonly string[] | undefined;
+}
+
+/** proxy.extensions.filters.http.header_mutation.v3.HeaderMutation */
+export interface HttpHeaderMutationHeaderMutation {
+  readonly mutations?: Mutations | undefined;
+  readonly most_specific_header_mutations_wins?: boolean | undefined;
+  readonly mostSpecificHeaderMutationsWins?: boolean | undefined;
 }
 
 /** proxy.config.tap.v3.HttpHeadersMatch */

@@ -4620,7 +4620,7 @@ export interface HeaderMutationPerRoute {
 }
 
 /** proxy.extensions.filters.http.header_mutation.v3.HeaderMutation */
-export interface HeaderMutationHeaderMutation {
+export interface HttpHeaderMutationHeaderMutation {
   mutations: Mutations | null;
   most_specific_header_mutations_wins: boolean;
 }
@@ -5502,6 +5502,11 @@ export interface RedirectPolicy {
   request_headers_to_add: HeaderValueOption[];
   modify_request_headers_action: ConfigCoreTypedExtensionConfig | null;
   readonly redirect_action_specifier?: 'uri' | 'redirect_action';
+}
+
+/** proxy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation */
+export interface EarlyHeaderMutationHeaderMutationHeaderMutation {
+  mutations: MutationRulesHeaderMutation[];
 }
 
 /** proxy.extensions.http.header_formatters.preserve_case.v3.PreserveCaseFormatterConfig */
@@ -6902,7 +6907,7 @@ export interface MessageTypes {
   'proxy.extensions.filters.http.gzip.v3.Gzip.CompressionLevel': GzipGzip_CompressionLevel;
   'proxy.extensions.filters.http.header_mutation.v3.Mutations': Mutations;
   'proxy.extensions.filters.http.header_mutation.v3.HeaderMutationPerRoute': HeaderMutationPerRoute;
-  'proxy.extensions.filters.http.header_mutation.v3.HeaderMutation': HeaderMutationHeaderMutation;
+  'proxy.extensions.filters.http.header_mutation.v3.HeaderMutation': HttpHeaderMutationHeaderMutation;
   'proxy.extensions.filters.http.header_to_metadata.v3.Config': HeaderToMetadataConfig;
   'proxy.extensions.filters.http.header_to_metadata.v3.Config.KeyValuePair': Config_KeyValuePair;
   'proxy.extensions.filters.http.header_to_metadata.v3.Config.Rule': Config_Rule;
@@ -7004,6 +7009,7 @@ export interface MessageTypes {
   'proxy.extensions.http.cache.simple_http_cache.v3.SimpleHttpCacheConfig': SimpleHttpCacheConfig;
   'proxy.extensions.http.custom_response.local_response_policy.v3.LocalResponsePolicy': LocalResponsePolicy;
   'proxy.extensions.http.custom_response.redirect_policy.v3.RedirectPolicy': RedirectPolicy;
+  'proxy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation': EarlyHeaderMutationHeaderMutationHeaderMutation;
   'proxy.extensions.http.header_formatters.preserve_case.v3.PreserveCaseFormatterConfig': PreserveCaseFormatterConfig;
   'proxy.extensions.http.original_ip_detection.custom_header.v3.CustomHeaderConfig': CustomHeaderConfig;
   'proxy.extensions.http.original_ip_detection.xff.v3.XffConfig': XffConfig;

@@ -15,6 +15,7 @@ import {
 import { HTTP_CONNECTION_MANAGER, READ_AS_TYPED, ROUTER } from './extensions.ts';
 
 const UUID_REQUEST_ID = 'proxy.extensions.request_id.uuid.v3.UuidRequestIdConfig';
+const EARLY_HEADER_MUTATION = 'proxy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation';
 const XFF = 'proxy.extensions.http.original_ip_detection.xff.v3.XffConfig';
 const CUSTOM_HEADER = 'proxy.extensions.http.original_ip_detection.custom_header.v3.CustomHeaderConfig';
 
@@ -91,9 +92,7 @@ export const HTTP_SUPPORT: SupportTable = {
       proxy_100_continue: supported('all interim responses pass then, those of 103 too'),
       append_x_forwarded_port: supported(),
       append_local_overload: supported('`x-proxy-local-overloaded`'),
-      early_header_mutation_extensions: rejected(
-        'edit requests in the header_mutation filter, or in request_headers_to_add and _to_remove of routes',
-      ),
+      early_header_mutation_extensions: supportedAs('early header mutation'),
       forward_client_cert_matcher: rejected('forward_client_cert_details says the same for all requests'),
       typed_header_validation_config: rejected('there is one way to validate headers'),
       rds: rejected('write the routes into route_config'),
@@ -116,6 +115,16 @@ export const HTTP_SUPPORT: SupportTable = {
       access_log_flush_interval: supported('an older form of `access_log_options`'),
       flush_access_log_on_new_request: supported('an older form of `access_log_options`'),
       access_log_options: supported(),
+    },
+  },
+  'proxy.config.core.v3.TypedExtensionConfig (early header mutation)': {
+    otherwise: rejected(),
+    fields: { name: supported(), typed_config: extensions([EARLY_HEADER_MUTATION]) },
+  },
+  [EARLY_HEADER_MUTATION]: {
+    otherwise: rejected(),
+    fields: {
+      mutations: supported('when paths and hosts have their form, before all else; not of the host and of `:`-names'),
     },
   },
   'proxy.config.core.v3.TypedExtensionConfig (origin)': {
