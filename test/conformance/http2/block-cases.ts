@@ -16,6 +16,9 @@ const GET = [
 /** A field 'a' whose value is Huffman-coded like this. */
 const coded = (...bytes: number[]): number[] => [...GET, 0x00, 1, 0x61, 0x80 | bytes.length, ...bytes];
 
+/** A field that no table of 4096 octets has room for. */
+const TOO_LARGE = [0x40, 1, 0x61, ...integer(0, 7, 4096), ...Buffer.alloc(4096, 'b')];
+
 export const BROKEN_BLOCKS: readonly (readonly [string, readonly number[]])[] = [
   ['index 0', [0x80]],
   ['an index behind the static table, when the dynamic one is empty', [0xbe]],
@@ -31,12 +34,17 @@ export const BROKEN_BLOCKS: readonly (readonly [string, readonly number[]])[] = 
   ['a size update behind a field', [...GET, ...integer(0x20, 5, 100)]],
   ['padding of eight bits', coded(0x1f, 0xff)],
   ['padding that is not all ones', coded(0x18)],
+  ['an entry that a larger one has pushed out', [0x40, 1, 0x61, 1, 0x62, ...TOO_LARGE, 0xbe]],
+  ['an entry that a smaller table has no room for', [0x20, ...GET, 0x40, 1, 0x61, 1, 0x62, 0xbe]],
+  ['an entry of 32 octets more than its text', [...integer(0x20, 5, 33), ...GET, 0x40, 1, 0x61, 1, 0x62, 0xbe]],
   ['EOS within a string', coded(0xff, 0xff, 0xff, 0xff)],
   ['a string of nothing but a byte of padding', coded(0xff)],
 ];
 
 export const SOUND_BLOCKS: readonly (readonly [string, readonly number[]])[] = [
   ['two size updates in front', [...integer(0x20, 5, 0), ...integer(0x20, 5, 4096), ...GET]],
+  ['an entry larger than the table, which empties it', [...GET, ...TOO_LARGE, 0x40, 1, 0x61, 1, 0x62, 0xbe]],
+  ['an entry that just fits', [...integer(0x20, 5, 34), ...GET, 0x40, 1, 0x61, 1, 0x62, 0xbe]],
   ['padding of seven bits and less', coded(0x1f)],
   ['an empty Huffman string', coded()],
   ['an integer with zeros to no use', [...GET, 0x00, 1, 0x61, 0x7f, 0x80, 0x00, ...Buffer.alloc(127, 'b')]],

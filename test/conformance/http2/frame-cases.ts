@@ -91,6 +91,21 @@ export const FRAME_CASES: readonly (readonly [string, readonly Buffer[], Outcome
     { fault: 'http2_frame_out_of_order' },
   ],
   [
+    'CONTINUATION behind the end of a block',
+    [open, frame(FrameType.CONTINUATION, END_HEADERS, 1)],
+    { fault: 'http2_frame_out_of_order', code: 1 },
+  ],
+  [
+    'CONTINUATION on stream 0',
+    [frame(FrameType.CONTINUATION, END_HEADERS, 0)],
+    { fault: 'http2_frame_out_of_order', code: 1 },
+  ],
+  [
+    'DATA within a block of trailers',
+    [open, frame(FrameType.HEADERS, END_STREAM, 1, []), data(1, 'x')],
+    { fault: 'http2_frame_out_of_order', code: 1 },
+  ],
+  [
     'a block in three frames',
     [
       frame(FrameType.HEADERS, END_STREAM, 1, block.subarray(0, 3)),
@@ -291,6 +306,13 @@ export const FRAME_CASES: readonly (readonly [string, readonly Buffer[], Outcome
   ['a window beyond 2^31-1', [setting(4, 2 ** 31)], { fault: 'http2_window_overflow', code: 3 }],
   ['a frame size below 2^14', [setting(5, 16383)], { fault: 'http2_settings_invalid', code: 1 }],
   ['a frame size above 2^24-1', [setting(5, 2 ** 24)], { fault: 'http2_settings_invalid' }],
+  ['ENABLE_CONNECT_PROTOCOL of 2', [setting(8, 2)], { fault: 'http2_settings_invalid', code: 1 }],
+  ['NO_RFC7540_PRIORITIES of 2', [setting(9, 2)], { fault: 'http2_settings_invalid', code: 1 }],
+  [
+    'one setting twice, of which the last counts',
+    [open, frame(FrameType.SETTINGS, 0, 0, [0, 4, 0, 0, 0, 0, 0, 4, 127, 255, 255, 255]), windowUpdate(1, 1)],
+    { resets: { 1: ErrorCode.FLOW_CONTROL_ERROR } },
+  ],
   ['a setting that nobody knows', [setting(99, 1), done], { events: ['1 head GET / end'] }],
   [
     'a window that settings make too large',
@@ -329,6 +351,12 @@ export const FRAME_CASES: readonly (readonly [string, readonly Buffer[], Outcome
   [
     'more content than the stream may have',
     [open, data(1, 'x'.repeat(10)), data(1, 'x'.repeat(10))],
+    { resets: { 1: ErrorCode.FLOW_CONTROL_ERROR }, keeps: true },
+    { streamWindowBytes: 15 },
+  ],
+  [
+    'padding that fills the window of a stream',
+    [open, frame(FrameType.DATA, PADDED, 1, [14, ...Buffer.alloc(15)])],
     { resets: { 1: ErrorCode.FLOW_CONTROL_ERROR }, keeps: true },
     { streamWindowBytes: 15 },
   ],

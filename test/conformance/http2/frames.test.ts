@@ -58,6 +58,14 @@ describe('frames and streams of a client', () => {
     assert.equal(ack.fault?.reason, 'http2_settings_missing');
   });
 
+  it('a server that wants to be pushed to', () => {
+    const push = (value: number): Buffer => frame(FrameType.SETTINGS, 0, 0, [0, 2, 0, 0, 0, value]);
+    const { fault } = new TestSession(false).feed(push(1));
+    assert.deepEqual([fault?.reason, fault?.code], ['http2_settings_invalid', 1]);
+    assert.equal(new TestSession(false).feed(push(0)).fault, null);
+    assert.equal(TestSession.server().feed(push(1)).fault, null);
+  });
+
   it('a session that has had its fault does nothing more', () => {
     const test = TestSession.server().feed(headers(2));
     test.take();

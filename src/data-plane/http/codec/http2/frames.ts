@@ -31,6 +31,8 @@ export const Setting = {
   MAX_HEADER_LIST_SIZE: 6,
   /** RFC 8441. */
   ENABLE_CONNECT_PROTOCOL: 8,
+  /** RFC 9218. */
+  NO_RFC7540_PRIORITIES: 9,
 } as const;
 
 export const ErrorCode = {

@@ -10,6 +10,13 @@ export class PeerSettings {
   maxStreams = Number.POSITIVE_INFINITY;
   windowBytes = DEFAULT_WINDOW;
   takesConnectProtocol = false;
+  /** Only clients can be pushed to: a server may say nothing but that it does not want it. */
+  readonly #mostPush: number;
+
+  /** @param isServer the peer is one. */
+  constructor(isServer: boolean) {
+    this.#mostPush = isServer ? 0 : 1;
+  }
 
   /** Takes over the payload of a SETTINGS frame; what is wrong with it, or null. */
   read(bytes: Buffer, start: number, end: number): SessionFault | null {
@@ -27,7 +34,7 @@ export class PeerSettings {
         this.tableBytes = value;
         return null;
       case Setting.ENABLE_PUSH:
-        return value > 1 ? Fault.settings : null;
+        return value > this.#mostPush ? Fault.settings : null;
       case Setting.MAX_CONCURRENT_STREAMS:
         this.maxStreams = value;
         return null;
@@ -43,6 +50,8 @@ export class PeerSettings {
         if (value > 1 || (value === 0 && this.takesConnectProtocol)) return Fault.settings;
         this.takesConnectProtocol = value === 1;
         return null;
+      case Setting.NO_RFC7540_PRIORITIES:
+        return value > 1 ? Fault.settings : null;
       default:
         return null;
     }

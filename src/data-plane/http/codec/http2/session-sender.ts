@@ -20,7 +20,7 @@ export class SessionSender {
   /** The socket has not taken all that it was given. */
   isBlocked = false;
   readonly output: FrameOutput;
-  readonly peer = new PeerSettings();
+  readonly peer: PeerSettings;
   readonly #heads: Http2Heads;
   readonly #guard: FloodGuard;
   readonly #flags: number;
@@ -32,8 +32,9 @@ export class SessionSender {
   /** Of content that waits in its streams. */
   pendingBytes = 0;
 
-  /** @param flags EncodeFlag bits of every block. */
-  constructor(heads: Http2Heads, pool: FrameSlabs, guard: FloodGuard, flags: number) {
+  /** @param flags EncodeFlag bits of every block. @param isServer this side is one. */
+  constructor(heads: Http2Heads, pool: FrameSlabs, guard: FloodGuard, flags: number, isServer: boolean) {
+    this.peer = new PeerSettings(!isServer);
     this.#flags = flags;
     this.#heads = heads;
     this.#guard = guard;

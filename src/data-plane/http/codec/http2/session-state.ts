@@ -51,7 +51,7 @@ export class SessionState {
     this.limits = limits;
     this.guard = new FloodGuard(options);
     const flags = options.encodesHuffman ? EncodeFlag.HUFFMAN : 0;
-    this.sender = new SessionSender(tools.heads, tools.slabs, this.guard, flags);
+    this.sender = new SessionSender(tools.heads, tools.slabs, this.guard, flags, isServer);
     this.streams = new StreamSet(isServer);
     this.#reader = reader;
   }
