@@ -145,6 +145,8 @@ export interface ClientCertificateSettings {
   /** What is said beside its hash. */
   readonly subject: boolean;
   readonly cert: boolean;
+  /** The certificates that lead from the client's own to a root, which is left out. */
+  readonly chain: boolean;
   readonly dns: boolean;
   readonly uri: boolean;
 }

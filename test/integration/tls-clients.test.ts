@@ -23,6 +23,8 @@ let own: TestCertificate;
 let alice: TestCertificate;
 let revoked: TestCertificate;
 let odd: TestCertificate;
+let between: TestCertificate;
+let far: TestCertificate;
 let heads: string[];
 let upstream: WireUpstream;
 let weir: WeirProcess;
@@ -80,6 +82,8 @@ before(async () => {
   });
   revoked = await folder.make('revoked', { issuer: ca });
   odd = await folder.make('odd', { issuer: ca, altNames: 'URI:spiffe://weir/odd;DNS=alice.example' });
+  between = await folder.make('between', { issuer: ca, isAuthority: true });
+  far = await folder.make('far', { issuer: between });
   const crl = await folder.revocationList('taken-back', ca, [revoked]);
   heads = [];
   upstream = await WireUpstream.start((socket) => {
@@ -103,6 +107,14 @@ before(async () => {
         http: { ...routesTo('web'), forward_client_cert_details, set_current_client_cert_details: details },
       }),
     ),
+    tlsListener('chain', {
+      common: asking,
+      http: {
+        ...routesTo('web'),
+        forward_client_cert_details: 'SANITIZE_SET',
+        set_current_client_cert_details: { chain: true },
+      },
+    }),
     tlsListener('revoking', {
       common: { tls_certificates, validation_context: { ...trusted, crl: { filename: crl } } },
       context: { require_client_certificate: true },
@@ -162,6 +174,17 @@ describe('what upstreams are told of the certificates of clients', () => {
       /^By=spiffe:\/\/weir\/server;Hash=[0-9a-f]{64};Cert="(.*)";Subject="CN=alice";URI=spiffe:\/\/weir\/alice;DNS=alice\.example;DNS=b\.example$/;
     assert.equal(decodeURIComponent(parts.exec(set)![1]!), alice.certificate);
     assert.equal(await told('APPEND_FORWARD', options), `${CLAIM},${set}`);
+  });
+
+  it('is what leads to their root, where that is asked for', async () => {
+    const chain = async ({ certificate, key }: TestCertificate, ...others: TestCertificate[]): Promise<string> => {
+      const cert = [certificate, ...others.map((other) => other.certificate)].join('');
+      const parts = /;Chain="(.*)"$/.exec((await told('chain', { cert, key }))!);
+      return decodeURIComponent(parts![1]!);
+    };
+    assert.equal(await chain(far, between), far.certificate + between.certificate);
+    assert.equal(await chain(far, between, ca), far.certificate + between.certificate);
+    assert.equal(await chain(alice), alice.certificate);
   });
 
   it('cannot be made to say more by a name that looks like several', async () => {

@@ -154,8 +154,8 @@ function convertClientCertificate(
   const mode = CLIENT_CERTIFICATE[message.forward_client_cert_details];
   if (mode === undefined) return {};
   const said = message.set_current_client_cert_details;
-  const { cert = false, dns = false, uri = false } = said ?? {};
-  return { clientCertificate: { mode, subject: valueOr(said?.subject, false), cert, dns, uri } };
+  const { cert = false, chain = false, dns = false, uri = false } = said ?? {};
+  return { clientCertificate: { mode, subject: valueOr(said?.subject, false), cert, chain, dns, uri } };
 }
 
 /** What names this proxy is a part of the header, so there must be something. */

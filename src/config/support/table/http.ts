@@ -283,7 +283,7 @@ export const HTTP_SUPPORT: SupportTable = {
       cert: supported(),
       dns: supported(),
       uri: supported(),
-      chain: warned('the certificate alone is known'),
+      chain: supported('without the root; of a resumed session as far as TLS still knows it'),
     },
   },
   'proxy.extensions.filters.network.http_connection_manager.v3.HttpFilter': {
