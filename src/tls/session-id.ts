@@ -7,6 +7,7 @@
 // that for clients, so its handle is asked. Where a release of Node does otherwise there is no identifier, and a test fails.
 
 import type { TLSSocket } from 'node:tls';
+import { derElementAt } from '../base/der.ts';
 
 interface Handle {
   /** OpenSSL's form of a session (DER), or undefined for none. */
@@ -31,16 +32,16 @@ export function sessionIdOf(socket: TLSSocket): string {
 
 /** @param session in DER. @returns empty for what is none. */
 export function idIn(session: Buffer): string {
-  if (session[0] !== SEQUENCE) return '';
-  // The sequence's own length has more bytes where it does not fit into seven bits.
-  let at = 2 + ((session[1]! & 0x80) === 0 ? 0 : session[1]! & 0x7f);
+  const sequence = derElementAt(session, 0);
+  if (sequence?.tag !== SEQUENCE) return '';
+  let at = sequence.start;
   let id = '';
   for (const tag of FIRST_PARTS) {
-    const length = session[at + 1] ?? Infinity;
+    const part = derElementAt(session, at, sequence.end);
     // None of these parts is longer.
-    if (session[at] !== tag || length > MAX_ID_BYTES || at + 2 + length > session.length) return '';
-    id = session.toString('hex', at + 2, at + 2 + length);
-    at += 2 + length;
+    if (part?.tag !== tag || part.end - part.start > MAX_ID_BYTES) return '';
+    id = session.toString('hex', part.start, part.end);
+    at = part.end;
   }
   return id;
 }

@@ -2,6 +2,7 @@
 // judge.
 
 import type { X509Certificate } from 'node:crypto';
+import { derElementAt } from '../../../base/der.ts';
 import type { OcspStaple } from '../../../snapshot/index.ts';
 
 const SEQUENCE = 0x30;
@@ -58,18 +59,10 @@ function inside(der: Buffer | undefined): readonly Element[] {
   if (der === undefined) return [];
   const elements: Element[] = [];
   for (let at = 0; at < der.length; ) {
-    const tag = der[at]!;
-    let length = der[at + 1] ?? 0;
-    at += 2;
-    if (length >= 0x80) {
-      const bytes = length & 0x7f;
-      if (bytes === 0 || bytes > 4 || at + bytes > der.length) return [];
-      length = der.readUIntBE(at, bytes);
-      at += bytes;
-    }
-    if (at + length > der.length) return [];
-    elements.push({ tag, content: der.subarray(at, at + length) });
-    at += length;
+    const element = derElementAt(der, at);
+    if (element === null) return [];
+    elements.push({ tag: element.tag, content: der.subarray(element.start, element.end) });
+    at = element.end;
   }
   return elements;
 }
