@@ -252,6 +252,14 @@ describe('a check by gRPC', () => {
     ['another type', call(frame(8, 1), OK, { 'content-type': 'text/html' }), 'an answer that is no gRPC'],
     ['a message that is cut', call(frame(8, 1).slice(0, -1), OK), 'gRPC without a message of the health service'],
     ['a message that is none', call(frame(0xff), OK), 'gRPC without a message of the health service'],
+    ['two messages', call([...frame(8, 1), ...frame(8, 1)], OK), 'gRPC without a message of the health service'],
+    [
+      'a message that is said to be huge',
+      call([0, 127, 255, 255, 255, 8, 1], OK),
+      'gRPC without a message of the health service',
+    ],
+    ['nothing but a good grpc-status', call([], OK), 'gRPC without a message of the health service'],
+    ['a grpc-status that is no number', call(frame(8, 1), { 'grpc-status': 'x' }), 'gRPC status x'],
     ['a compressed message', call([1, ...frame(8, 1).slice(1)], OK), 'gRPC without a message of the health service'],
   ];
   for (const [name, behaviour, detail] of cases) {
