@@ -46,7 +46,7 @@ export type { ConfigSourceSettings, FileSourceSettings } from './resources/confi
 export type { Conversion } from './resources/conversion.ts';
 export { readDataSource } from './resources/data-source.ts';
 export { convertDnsCache } from './resources/dns-cache.ts';
-export { openExtension } from './resources/extension.ts';
+export { type OpenedExtension, openExtension } from './resources/extension.ts';
 export type { ExtensionManifests } from './resources/extension-manifests.ts';
 export type { FaultSink } from './resources/fault-sink.ts';
 export { CONNECTION_STATE_KEYS } from './resources/filter-state.ts';
@@ -90,6 +90,7 @@ export {
   convertHeaderMatchers,
   convertPathMatch,
   convertQueryMatchers,
+  convertStateMatch,
 } from './resources/route-match.ts';
 export { fractionOf, runtimeFlagOf, runtimeFractionOf } from './resources/runtime-settings.ts';
 export { flatRuntimeValues, invalidEntryText } from './resources/runtime-struct.ts';

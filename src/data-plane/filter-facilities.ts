@@ -6,6 +6,7 @@ import { WeirError } from '../base/errors.ts';
 import { isWithin, type RuntimeSetting, type RuntimeValues } from '../base/runtime.ts';
 import type { Fraction } from '../snapshot/index.ts';
 import type { FilterCounter, FilterGauge, FilterTimes } from './http/filter.ts';
+import type { MatchTools } from './matching/match-tree.ts';
 import type { WorkerContext } from './worker-context.ts';
 
 export abstract class FilterFacilities {
@@ -76,6 +77,11 @@ export abstract class FilterFacilities {
 
   sharedNowMs(): number {
     return this.clock.monotonicMs() + this.#clockOffsetMs;
+  }
+
+  /** For decision trees. */
+  protected get matchTools(): MatchTools {
+    return { runtime: this.runtime, kernel: this.context.lbKernel };
   }
 
   /** With its final dot. */

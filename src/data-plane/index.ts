@@ -24,6 +24,7 @@ export type {
   HttpFilterKind,
   HttpFilterRegistry,
   SharedCount,
+  TreeSubject,
 } from './http/filter.ts';
 export type { CallAnswer, CallFailure, CallReceiver, CallRequest } from './http/filter-call.ts';
 export { isGrpc } from './http/grpc-request.ts';
@@ -56,6 +57,7 @@ export type {
 } from './network/network-filter.ts';
 export { chooseReadMode } from './network/read-mode.ts';
 export { flagBit, flagNumbers, NO_FLAGS } from './response-flags.ts';
+export { compileStateMatch } from './route/client-conditions.ts';
 export {
   compileHeaderEdits,
   type EditableHead,

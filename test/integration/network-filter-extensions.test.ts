@@ -138,6 +138,83 @@ describe('the network filter rbac', () => {
     ]);
   });
 
+  test('goes where a tree leads, and closes who it leads nowhere', async (t) => {
+    const web = await named(t, 'web');
+    const log = logTo(
+      t,
+      '%CONNECTION_TERMINATION_DETAILS% %DYNAMIC_METADATA(envoy.filters.network.rbac:s_shadow_effective_policy_id)%',
+    );
+    const tree = (map: Readonly<Record<string, readonly [name: string, action: string]>>): JsonObject => ({
+      matcher_tree: {
+        input: {
+          name: 'i',
+          typed_config: {
+            '@type': 'type.googleapis.com/envoy.extensions.matching.common_inputs.network.v3.SourceIPInput',
+          },
+        },
+        exact_match_map: {
+          map: Object.fromEntries(
+            Object.entries(map).map(([ip, [name, action]]) => [
+              ip,
+              {
+                action: {
+                  name: 'a',
+                  typed_config: { '@type': 'type.googleapis.com/envoy.config.rbac.v3.Action', name, action },
+                },
+              },
+            ]),
+          ),
+        },
+      },
+    });
+    const rbac = filter(TYPE, {
+      stat_prefix: 'p',
+      matcher: tree({ [FRIEND]: ['friends', 'ALLOW'], [STRANGER]: ['strangers', 'DENY'] }),
+      shadow_matcher: tree({ [STRANGER]: ['no friends', 'DENY'] }),
+      shadow_rules_stat_prefix: 's_',
+    });
+    const { client, stat, proxy } = await running(t, [rbac, tcpFilter({ access_log: log.access_log })], {
+      clusters: { web: web.port },
+    });
+    const friend = client(FRIEND);
+    assert.equal(await friend.until('web:'), 'web:');
+    friend.close();
+    assert.equal(await client(STRANGER).rest(), '');
+    assert.equal(await client('127.0.0.83').rest(), '');
+    await untilEqual(0, () => stat('listener.main.downstream_cx_active'), 'connections');
+    assert.deepEqual(
+      ['allowed', 'denied', 's_.shadow_allowed', 's_.shadow_denied'].map((name) => stat(`p.rbac.${name}`)),
+      [1, 2, 0, 3],
+    );
+    await proxy.close();
+    assert.deepEqual(log.lines().toSorted(), [
+      '- -',
+      'rbac_access_denied_matched_policy[none] -',
+      'rbac_access_denied_matched_policy[strangers] no friends',
+    ]);
+  });
+
+  test('lets in by what filters before it have said', async (t) => {
+    const web = await named(t, 'web');
+    const value = {
+      format_string: { text_format_source: { inline_string: '%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%' } },
+    };
+    const state = filter(`${V3}.set_filter_state.v3.Config`, {
+      on_new_connection: [{ object_key: 'envoy.tcp_proxy.cluster', factory_key: 'envoy.string', ...value }],
+    });
+    const one = { key: 'envoy.tcp_proxy.cluster', string_match: { suffix: '.81' } };
+    const principals = [{ filter_state: one }];
+    const rbac = filter(TYPE, {
+      stat_prefix: 'p',
+      rules: { policies: { p: { permissions: [{ any: true }], principals } } },
+    });
+    const { client } = await running(t, [state, rbac, tcpFilter({})], {
+      clusters: { web: web.port, [FRIEND]: web.port },
+    });
+    assert.equal(await client(FRIEND).until('web:'), 'web:');
+    assert.equal(await client(STRANGER).rest(), '');
+  });
+
   test('judges once, or with everything that comes', async (t) => {
     const web = await named(t, 'web');
     for (const [enforcement_type, atLeast, atMost] of [

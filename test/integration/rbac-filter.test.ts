@@ -147,6 +147,38 @@ const byName = <T>(
   make: (name: string, rule: JsonObject) => T,
 ): T[] => [...new Map(rows.map(([name, rule]) => [name, rule] as const))].map(([name, rule]) => make(name, rule));
 
+const verdict = (name: string, action: string): JsonObject => ({
+  action: {
+    name: 'a',
+    typed_config: { '@type': 'type.googleapis.com/envoy.config.rbac.v3.Action', name, action },
+  },
+});
+const input = (type: string, fields: JsonObject = {}): JsonObject => ({
+  name: 'i',
+  typed_config: { '@type': `type.googleapis.com/envoy.${type}`, ...fields },
+});
+const byAddress = (map: JsonObject): JsonObject => ({
+  matcher: {
+    matcher_tree: {
+      input: input('extensions.matching.common_inputs.network.v3.DirectSourceIPInput'),
+      exact_match_map: { map },
+    },
+  },
+});
+/** By role, then by address. */
+const TREE: JsonObject = {
+  matcher_tree: {
+    input: input('type.matcher.v3.HttpRequestHeaderMatchInput', { header_name: 'x-role' }),
+    exact_match_map: {
+      map: {
+        admin: verdict('admins', 'ALLOW'),
+        'bad one': verdict('bad ones', 'DENY'),
+        near: byAddress({ '127.0.0.1': verdict('near', 'LOG') }),
+        nowhere: byAddress({ '192.0.2.1': verdict('far', 'ALLOW') }),
+      },
+    },
+  },
+};
 const VALUES = { number: 4, boolean: true, null: null, list: ['a', 'b'], deep: { er: true } };
 const ROUTES = [
   ...byName(RAW, (name, rule) => ({
@@ -168,6 +200,8 @@ const ROUTES = [
     rules: rules({ b: policy([ANY], [header('x-b', '2')]), a: policy([header('x-a', '1')]) }),
     track_per_rule_stats: true,
   }),
+  route('/tree', { matcher: TREE }),
+  route('/judged-by-tree', { shadow_matcher: TREE, shadow_rules_stat_prefix: 'tree_', track_per_rule_stats: true }),
   routeTo('/off', { rbac: typed(PER_ROUTE, {}) }),
   routeTo('/'),
 ];
@@ -327,6 +361,39 @@ describe('the rbac filter', () => {
     assert.equal((await ask('/counted', { 'x-b': '2' })).status, 200);
     assert.equal((await ask('/counted')).status, 403);
     assert.deepEqual([count('policy.a.allowed'), count('policy.b.allowed')], [1, 1]);
+  });
+
+  it('goes where a tree leads, and denies who it leads nowhere', async () => {
+    const before = [count('allowed'), count('denied')];
+    const admin = await ask('/tree', { 'x-role': 'admin' });
+    assert.deepEqual(
+      [admin.status, admin.told],
+      [200, [{ enforced_engine_result: 'allowed', enforced_effective_policy_id: 'admins' }, null]],
+    );
+    const bad = await ask('/tree', { 'x-role': 'bad one' });
+    assert.deepEqual([bad.status, bad.body], [403, 'RBAC: access denied|rbac_access_denied_matched_policy[bad_ones]']);
+    assert.deepEqual(bad.told[0], { enforced_engine_result: 'denied', enforced_effective_policy_id: 'bad ones' });
+    const near = await ask('/tree', { 'x-role': 'near' });
+    assert.deepEqual([near.status, near.told[1]], [200, { access_log_hint: true }]);
+    for (const fields of [{ 'x-role': 'nowhere' }, {}]) {
+      const nobody = await ask('/tree', fields);
+      assert.deepEqual([nobody.status, nobody.told], [403, [{ enforced_engine_result: 'denied' }, null]]);
+      assert.match(nobody.body, /\[none\]$/);
+    }
+    assert.deepEqual([count('allowed') - before[0]!, count('denied') - before[1]!], [2, 3]);
+  });
+
+  it('judges by a shadow tree, no more', async () => {
+    const denied = await ask('/judged-by-tree', { 'x-role': 'bad one' });
+    assert.deepEqual(
+      [denied.status, denied.told[0]],
+      [200, { tree_shadow_engine_result: 'denied', tree_shadow_effective_policy_id: 'bad ones' }],
+    );
+    assert.equal((await ask('/judged-by-tree', { 'x-role': 'admin' })).status, 200);
+    assert.deepEqual(
+      [count('shadow.policy.bad ones.shadow_denied'), count('shadow.policy.admins.shadow_allowed')],
+      [1, 1],
+    );
   });
 
   it('does the same over HTTP/2', async (t) => {

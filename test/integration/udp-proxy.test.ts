@@ -299,6 +299,48 @@ for (const [name, hashPolicy, hosts] of [
   });
 }
 
+test('a tree may spread clients by a hash of their addresses', async (t) => {
+  const [here, far] = await Promise.all(['here', 'far'].map((name) => UdpServer.start(t, () => name)));
+  const proxy = new DataPlaneFixture();
+  t.after(() => proxy.close());
+  for (const [name, server] of Object.entries({ here, far })) proxy.cluster(name, [loopback(server!.port)]);
+  const action = (cluster: string) => ({ next: { kind: 'action', action: cluster }, keepsMatching: false }) as const;
+  const [port] = await proxy.listenWith({
+    addresses: [loopback(0)],
+    filterChains: [],
+    udp: {
+      statPrefix: 'test',
+      cluster: '',
+      matcher: {
+        clusters: ['here', 'far'],
+        tree: {
+          kind: 'list',
+          entries: [
+            {
+              predicate: {
+                kind: 'input',
+                input: { kind: 'source-port' },
+                test: { kind: 'hash', threshold: 1, modulo: 2, seed: '0' },
+              },
+              outcome: action('here'),
+            },
+          ],
+          otherwise: action('far'),
+        },
+      },
+      idleTimeoutMs: 60_000,
+      hashPolicy: null,
+      picksPerDatagram: false,
+      maxClientDatagramBytes: 1500,
+      maxHostDatagramBytes: 1500,
+      accessLogs: [],
+    },
+  });
+  const answers = new Set<string>();
+  for (let count = 0; count < 40; count++) answers.add(await (await UdpClient.to(t, port!)).ask('x'));
+  assert.deepEqual([...answers].toSorted(), ['far', 'here']);
+});
+
 test('a session is logged at its end, with what it has carried', async (t) => {
   const folder = mkdtempSync(path.join(tmpdir(), 'weir-udp-'));
   t.after(() => rmSync(folder, { recursive: true }));

@@ -104,7 +104,11 @@ function convertCookieMatcher(message: CookieMatcher, at: string, faults: FaultS
   return test ? { name: message.name, test, isInverted: message.invert_match } : undefined;
 }
 
-function convertStateMatch(message: FilterStateMatcher, at: string, faults: FaultSink): FilterStateMatch | undefined {
+export function convertStateMatch(
+  message: FilterStateMatcher,
+  at: string,
+  faults: FaultSink,
+): FilterStateMatch | undefined {
   const { key, string_match, address_match } = message;
   if (address_match !== null) {
     const ranges = convertCidrRanges(address_match.ranges, `${at}.address_match.ranges`, faults);

@@ -6,6 +6,7 @@ import type { RequestHead } from '../../wasm/http1.ts';
 import { HealthMask } from '../../wasm/shared-records.ts';
 import { FilterFacilities } from '../filter-facilities.ts';
 import { compileMatchTree, type FindMatch } from '../matching/match-tree.ts';
+import { REQUEST_INPUTS } from '../matching/request-inputs.ts';
 import { type MatchedResponse, RESPONSE_INPUTS } from '../matching/response-inputs.ts';
 import { compileHeaderMatch } from '../route/header-matcher.ts';
 import { compileQueryParameterMatch } from '../route/query-matcher.ts';
@@ -14,7 +15,15 @@ import { RouteRequest } from '../route/route-request.ts';
 import { UpstreamCalls } from '../router/upstream-call.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
 import type { WorkerContext } from '../worker-context.ts';
-import type { FilterCallbacks, FilterContext, HeadTest, HostCounts, ServerHealth, SharedCount } from './filter.ts';
+import type {
+  FilterCallbacks,
+  FilterContext,
+  HeadTest,
+  HostCounts,
+  ServerHealth,
+  SharedCount,
+  TreeSubject,
+} from './filter.ts';
 import type { CallReceiver, CallRequest } from './filter-call.ts';
 import type { ProxyHeaders } from './proxy-headers.ts';
 import type { Taps } from './taps.ts';
@@ -73,28 +82,41 @@ export class ChainContext extends FilterFacilities implements FilterContext {
     conditions: RouteConditions | null,
   ): (head: RequestHead, callbacks: FilterCallbacks) => boolean {
     const matches = compileMatch(match, conditions, this.runtime);
-    const internalNames = this.headerNames.spellings('internal');
     return (head, callbacks) => {
-      const isInternal = internalNames.some((name) => head.hasField(name));
-      const dynamicMetadata = callbacks.facts(null).metadata('DYNAMIC');
-      const { clientAddress, connection: connectionEnds } = callbacks;
-      this.#request.read(head, isInternal, true, {
-        dynamicMetadata,
-        clientAddress,
-        downstream: connectionEnds,
-        connectionEnds,
-        state: (key) => callbacks.state(key),
-      });
+      this.#read(head, callbacks);
       return matches(this.#request);
     };
+  }
+
+  compileTree<Action, Result>(
+    tree: MatchTree<Action>,
+    resultOf: (action: Action) => Result,
+  ): (head: RequestHead, sender: TreeSubject) => Result | undefined {
+    const find = compileMatchTree(tree, REQUEST_INPUTS, this.matchTools, resultOf);
+    return (head, sender) => {
+      this.#read(head, sender);
+      return find(this.#request);
+    };
+  }
+
+  #read(head: RequestHead, sender: TreeSubject): void {
+    const isInternal = this.headerNames.spellings('internal').some((name) => head.hasField(name));
+    const dynamicMetadata = sender.facts(null).metadata('DYNAMIC');
+    const { clientAddress, connection: connectionEnds } = sender;
+    this.#request.read(head, isInternal, true, {
+      dynamicMetadata,
+      clientAddress,
+      downstream: connectionEnds,
+      connectionEnds,
+      state: (key) => sender.state(key),
+    });
   }
 
   compileResponseTree<Action, Result>(
     tree: MatchTree<Action>,
     resultOf: (action: Action) => Result,
   ): FindMatch<MatchedResponse, Result> {
-    const tools = { runtime: this.runtime, kernel: this.context.lbKernel };
-    return compileMatchTree(tree, RESPONSE_INPUTS, tools, resultOf);
+    return compileMatchTree(tree, RESPONSE_INPUTS, this.matchTools, resultOf);
   }
 
   onClose(act: () => void): void {

@@ -267,6 +267,11 @@ export interface SharedCount {
   remove(): void;
 }
 
+/** What decision trees ask of a request beside its head. */
+export type TreeSubject = Pick<FilterCallbacks, 'clientAddress' | 'connection' | 'state'> & {
+  facts(response: null): Pick<FormatFacts, 'metadata'>;
+};
+
 export type HeadTest = (head: RequestHead) => boolean;
 
 /** What filters are made with, once per snapshot. */
@@ -312,6 +317,14 @@ export interface FilterContext {
     tree: MatchTree<Action>,
     resultOf: (action: Action) => Result,
   ): FindMatch<MatchedResponse, Result>;
+  /**
+   * Where a tree leads for a head and its sender; nowhere is undefined.
+   * @param resultOf called once for each action.
+   */
+  compileTree<Action, Result>(
+    tree: MatchTree<Action>,
+    resultOf: (action: Action) => Result,
+  ): (head: RequestHead, sender: TreeSubject) => Result | undefined;
   /** Milliseconds of the system's monotonic clock, which is the same for all workers. */
   sharedNowMs(): number;
   /**

@@ -1,8 +1,11 @@
 // What the network filters of a chain are made with, over the parts of the worker that they may know.
 
-import type { NetworkFilterSnapshot } from '../../snapshot/index.ts';
+import type { MatchTree, NetworkFilterSnapshot } from '../../snapshot/index.ts';
 import { FilterFacilities, unknownCounter } from '../filter-facilities.ts';
+import type { DownstreamFacts } from '../format/facts.ts';
 import type { SharedCount } from '../http/filter.ts';
+import { CONNECTION_INPUTS } from '../matching/connection-inputs.ts';
+import { compileMatchTree } from '../matching/match-tree.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import type { NetworkFilterContext } from './network-filter.ts';
 
@@ -30,6 +33,13 @@ export class ChainFilterContext extends FilterFacilities implements NetworkFilte
       tryAdd: (limit) => records.tryAcquireCount(countRecord, limit),
       remove: () => records.addCount(countRecord, -1),
     };
+  }
+
+  compileTree<Action, Result>(
+    tree: MatchTree<Action>,
+    resultOf: (action: Action) => Result,
+  ): (connection: DownstreamFacts) => Result | undefined {
+    return compileMatchTree(tree, CONNECTION_INPUTS, this.matchTools, resultOf);
   }
 
   protected override get statScope(): string {

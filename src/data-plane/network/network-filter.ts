@@ -9,7 +9,7 @@
 import type { Clock } from '../../base/clock.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { RuntimeSetting, RuntimeValues } from '../../base/runtime.ts';
-import type { Fraction, Metadata, ServerCredentials } from '../../snapshot/index.ts';
+import type { Fraction, MatchTree, Metadata, ServerCredentials } from '../../snapshot/index.ts';
 import type { DownstreamFacts, FormatFacts } from '../format/facts.ts';
 import type { FilterCounter, FilterGauge, FilterTimes, SharedCount } from '../http/filter.ts';
 import type { CallReceiver, CallRequest } from '../http/filter-call.ts';
@@ -106,6 +106,14 @@ export interface NetworkFilterContext {
   random(): number;
   /** Draws by a share that the runtime may override: true in as many of all cases. */
   share(setting: RuntimeSetting<Fraction>): () => boolean;
+  /**
+   * Where a tree leads for a connection; nowhere is undefined.
+   * @param resultOf called once for each action.
+   */
+  compileTree<Action, Result>(
+    tree: MatchTree<Action>,
+    resultOf: (action: Action) => Result,
+  ): (connection: DownstreamFacts) => Result | undefined;
   /** Milliseconds of the system's monotonic clock, which is the same for all workers. */
   sharedNowMs(): number;
 }

@@ -32,10 +32,19 @@ export function compileMetadataCondition(match: MetadataMatch): RequestTest {
   return ({ sender }) => holds(sender?.dynamicMetadata);
 }
 
-export function compileStateMatch({ key, test }: FilterStateMatch): RequestTest {
+export function compileStateCondition(match: FilterStateMatch): RequestTest {
+  const holds = compileStateMatch(match);
+  return ({ sender }) => sender !== null && holds(sender);
+}
+
+/** Of what filters have put into the state of a request or connection; what nobody has does not match. */
+export function compileStateMatch({
+  key,
+  test,
+}: FilterStateMatch): (subject: { state(key: string): string | undefined }) => boolean {
   const passes = compileStateTest(test);
-  return ({ sender }) => {
-    const text = sender?.state(key);
+  return (subject) => {
+    const text = subject.state(key);
     return text !== undefined && passes(text);
   };
 }

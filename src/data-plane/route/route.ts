@@ -21,7 +21,7 @@ import {
   compileCertificateMatch,
   compileCookieMatch,
   compileMetadataCondition,
-  compileStateMatch,
+  compileStateCondition,
 } from './client-conditions.ts';
 import { compileForward, type ForwardPlan } from './forward-plan.ts';
 import { compileHeaderEdits, type HeaderEditor } from './header-editor.ts';
@@ -162,7 +162,7 @@ function compileConditions(
     ...queryParameters.map(compileQueryParameterMatch),
     ...cookies.map(compileCookieMatch),
     ...metadata.map(compileMetadataCondition),
-    ...filterState.map(compileStateMatch),
+    ...filterState.map(compileStateCondition),
   ];
   if (clientCertificate !== undefined) tests.push(compileCertificateMatch(clientCertificate));
   if (fraction !== null) {

@@ -63,7 +63,7 @@ export class UdpProxy implements DatagramService {
       Object.entries(blocks!.clusterStatBlocks).map(([name, block]) => [name, context.stats.base(block)]),
     );
     const { matcher } = settings;
-    const tools = { runtime: context.runtime, kernel: null };
+    const tools = { runtime: context.runtime, kernel: context.lbKernel };
     this.#chooseCluster =
       matcher === undefined ? null : compileMatchTree(matcher.tree, DATAGRAM_INPUTS, tools, (cluster) => cluster);
     this.#listenerStatBase = context.stats.base(blocks!.listenerStatBlock);

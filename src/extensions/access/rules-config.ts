@@ -4,20 +4,43 @@ import {
   type Conversion,
   convertCidrRange,
   convertHeaderMatcher,
+  convertMatchTree,
   convertMetadataMatch,
+  convertStateMatch,
   convertStringMatcher,
+  type MatcherMessage,
   type MessageTypes,
+  type OpenedExtension,
   rejected,
   type SupportTable,
   supported,
   supportedWhole,
+  type TreePlace,
   warned,
 } from '../../config/index.ts';
 import type { StringMatch } from '../../snapshot/index.ts';
-import type { AccessPolicy, AccessRule, AccessRules, AddressOf } from './settings.ts';
+import type {
+  AccessAction,
+  AccessPolicies,
+  AccessPolicy,
+  AccessRule,
+  AccessRules,
+  AccessVerdict,
+  AddressOf,
+} from './settings.ts';
 
 const CONFIG = 'proxy.config.rbac.v3';
 const RULES = 'proxy.config.rbac.v3.RBAC';
+/** Where decision trees lead. */
+const ACTION = 'proxy.config.rbac.v3.Action';
+
+/** What filters say of access: by policies, or by decision trees. */
+interface AccessFields {
+  readonly rules: RulesMessage | null;
+  readonly shadow_rules: RulesMessage | null;
+  readonly matcher: MatcherMessage | null;
+  readonly shadow_matcher: MatcherMessage | null;
+}
 
 type RulesMessage = MessageTypes[typeof RULES];
 type PolicyMessage = MessageTypes['proxy.config.rbac.v3.Policy'];
@@ -27,7 +50,7 @@ type CidrRangeMessage = MessageTypes['proxy.config.core.v3.CidrRange'];
 type StringMatcher = MessageTypes['proxy.type.matcher.v3.StringMatcher'];
 
 /** By the numbers of RBAC.Action. */
-const ACTIONS: readonly AccessRules['action'][] = ['allow', 'deny', 'log'];
+const ACTIONS: readonly AccessAction[] = ['allow', 'deny', 'log'];
 /** In place of what has a fault; nothing is served by it. */
 const NOBODY: AccessRule = { kind: 'not', rule: { kind: 'any' } };
 
@@ -74,21 +97,59 @@ export const ACCESS_SUPPORT: SupportTable = {
       sourced_metadata: supportedWhole(),
       not_id: supported(),
       url_path: supported(),
+      filter_state: supportedWhole('a text that is an IP address for `address_match`'),
     },
   },
   [`${CONFIG}.Principal.Set`]: { otherwise: rejected(), fields: { ids: supported() } },
   [`${CONFIG}.Principal.Authenticated`]: { otherwise: rejected(), fields: { principal_name: supported() } },
+  [ACTION]: { otherwise: rejected(), fields: { name: supported(), action: supported() } },
   'proxy.type.matcher.v3.PathMatcher': { otherwise: rejected(), fields: { path: supported() } },
   'proxy.type.v3.Int32Range': { otherwise: rejected(), fields: { start: supported(), end: supported() } },
 };
 
-export function convertRules({ action, policies }: RulesMessage, at: string, conversion: Conversion): AccessRules {
+/** Rows of the fields that `convertAccess` reads. */
+export const ACCESS_FIELDS_SUPPORT = {
+  shadow_rules: supported(),
+  matcher: supported('in place of `rules`; who it leads nowhere is denied'),
+  shadow_matcher: supported('in place of `shadow_rules`'),
+};
+
+/**
+ * @param prefix of the fields: what is enforced, or what is only judged.
+ * @param inputs of the subjects, for decision trees.
+ */
+export function convertAccess(
+  message: AccessFields,
+  prefix: '' | 'shadow_',
+  at: string,
+  inputs: TreePlace<AccessVerdict>['inputs'],
+  conversion: Conversion,
+): AccessRules | null {
+  const rules = message[`${prefix}rules`];
+  const matcher = message[`${prefix}matcher`];
+  if (matcher === null) return rules && convertRules(rules, `${at}.${prefix}rules`, conversion);
+  if (rules !== null) {
+    conversion.faults.warning(`${at}.${prefix}rules`, `is ignored: ${prefix}matcher decides in its place`);
+  }
+  const convertAction = (opened: OpenedExtension, here: string): AccessVerdict | undefined => {
+    if (opened.typeName === ACTION) {
+      const { name, action } = opened.message as MessageTypes[typeof ACTION];
+      return { name, action: ACTIONS[action] ?? 'deny' };
+    }
+    conversion.faults.error(here, `"${opened.typeName}" is no action of access rules: "${ACTION}" is`);
+    return undefined;
+  };
+  const tree = convertMatchTree(matcher, `${at}.${prefix}matcher`, { inputs, convertAction }, conversion);
+  return { kind: 'tree', tree };
+}
+
+function convertRules({ action, policies }: RulesMessage, at: string, conversion: Conversion): AccessPolicies {
   const converted = Object.entries(policies).map(([name, policy]) =>
     convertPolicy(name, policy, `${at}.policies["${name}"]`, conversion),
   );
   // The first that fits is the one that counts.
   converted.sort((a, b) => (a.name < b.name ? -1 : 1));
-  return { action: ACTIONS[action] ?? 'allow', policies: converted };
+  return { kind: 'policies', action: ACTIONS[action] ?? 'allow', policies: converted };
 }
 
 function convertPolicy(name: string, policy: PolicyMessage, at: string, conversion: Conversion): AccessPolicy {
@@ -176,6 +237,10 @@ function principalOf(message: Principal, at: string, conversion: Conversion): Ac
       return { kind: 'not', rule: principalOf(message.not_id!, `${at}.not_id`, conversion) };
     case 'url_path':
       return textRule('path', message.url_path!.path, `${at}.url_path.path`, conversion);
+    case 'filter_state': {
+      const match = convertStateMatch(message.filter_state!, `${at}.filter_state`, faults);
+      return match === undefined ? NOBODY : { kind: 'filter-state', match };
+    }
     default:
       return NOBODY;
   }

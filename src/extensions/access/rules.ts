@@ -3,22 +3,30 @@
 import { IpNumber, parseIp, parsePrefix } from '../../base/ip-number.ts';
 import { compileMetadataMatch } from '../../base/metadata-match.ts';
 import { compileStringMatch, type StringTest } from '../../base/string-match.ts';
-import { compileByteMatch, type DownstreamFacts, type HeadTest } from '../../data-plane/index.ts';
-import type { CidrRange, HeaderMatch, Metadata, MetadataSource } from '../../snapshot/index.ts';
+import { compileByteMatch, compileStateMatch, type HeadTest, type TreeSubject } from '../../data-plane/index.ts';
+import type { CidrRange, HeaderMatch, MatchTree } from '../../snapshot/index.ts';
 import type { RequestHead } from '../../wasm/http1.ts';
-import type { AccessPolicy, AccessRule, AccessRules, AddressOf, MetadataRule } from './settings.ts';
+import type {
+  AccessAction,
+  AccessPolicies,
+  AccessPolicy,
+  AccessRule,
+  AccessRules,
+  AccessTree,
+  AddressOf,
+  MetadataRule,
+} from './settings.ts';
 
 /** Who asks: a request by its filter's callbacks, or a connection. */
-export interface AccessSubject {
-  readonly connection: DownstreamFacts;
-  /** By the trusted hops. */
-  readonly clientAddress: string;
-  facts(response: null): { metadata(source: MetadataSource): Metadata | undefined };
-}
+export type AccessSubject = TreeSubject;
 
-/** What rules about headers need; connections have none, and no such rules. */
-export interface HeaderContext {
+/** What rules are made with; connections have no headers, and no rules about them. */
+export interface AccessContext {
   compileHeaders(matches: readonly HeaderMatch[]): HeadTest;
+  compileTree<Action, Result>(
+    tree: MatchTree<Action>,
+    resultOf: (action: Action) => Result,
+  ): (head: RequestHead, subject: AccessSubject) => Result | undefined;
 }
 
 /** @param head of a request; of a connection nobody looks at it. */
@@ -32,37 +40,71 @@ interface CompiledPolicy {
 /** One of few for each set of rules: who makes something of them makes it once. */
 export interface Decision {
   readonly isAllowed: boolean;
-  /** The first policy that fits; empty for none. */
+  /** The first policy that fits, or where a tree has led; empty for none. */
   readonly policy: string;
+  /** What loggers are told that ask for a hint; null for nothing. */
+  readonly logHint: boolean | null;
 }
 
-export class Access {
-  readonly action: AccessRules['action'];
+export interface Access {
+  /** All that `decide` may say. */
+  readonly decisions: readonly Decision[];
+  decide(head: RequestHead, subject: AccessSubject): Decision;
+}
+
+export function compileAccess(rules: AccessRules, context: AccessContext): Access {
+  return rules.kind === 'policies' ? new PolicyAccess(rules, context) : new TreeAccess(rules, context);
+}
+
+class PolicyAccess implements Access {
   readonly #policies: readonly CompiledPolicy[];
   readonly #otherwise: Decision;
 
-  constructor({ action, policies }: AccessRules, context: HeaderContext) {
-    this.action = action;
-    // What is only logged is always allowed.
+  constructor({ action, policies }: AccessPolicies, context: AccessContext) {
     this.#policies = policies.map((policy) => ({
       fits: compilePolicy(policy, context),
-      decision: { isAllowed: action !== 'deny', policy: policy.name },
+      decision: decisionOf(policy.name, action),
     }));
-    this.#otherwise = { isAllowed: action !== 'allow', policy: '' };
+    this.#otherwise = { isAllowed: action !== 'allow', policy: '', logHint: action === 'log' ? false : null };
   }
 
-  /** All that `decide` may say. */
   get decisions(): readonly Decision[] {
     return [...this.#policies.map(({ decision }) => decision), this.#otherwise];
   }
 
-  decide(head: RequestHead, callbacks: AccessSubject): Decision {
-    for (const { fits, decision } of this.#policies) if (fits(head, callbacks)) return decision;
+  decide(head: RequestHead, subject: AccessSubject): Decision {
+    for (const { fits, decision } of this.#policies) if (fits(head, subject)) return decision;
     return this.#otherwise;
   }
 }
 
-function compilePolicy({ permissions, principals }: AccessPolicy, context: HeaderContext): AccessTest {
+const DENIED: Decision = { isAllowed: false, policy: '', logHint: null };
+
+class TreeAccess implements Access {
+  readonly decisions: readonly Decision[];
+  readonly #find: (head: RequestHead, subject: AccessSubject) => Decision | undefined;
+
+  constructor({ tree }: AccessTree, context: AccessContext) {
+    const decisions = [DENIED];
+    this.decisions = decisions;
+    this.#find = context.compileTree(tree, ({ name, action }) => {
+      const decision = decisionOf(name, action);
+      decisions.push(decision);
+      return decision;
+    });
+  }
+
+  decide(head: RequestHead, subject: AccessSubject): Decision {
+    return this.#find(head, subject) ?? DENIED;
+  }
+}
+
+/** What is only logged is always allowed. */
+function decisionOf(policy: string, action: AccessAction): Decision {
+  return { isAllowed: action !== 'deny', policy, logHint: action === 'log' ? true : null };
+}
+
+function compilePolicy({ permissions, principals }: AccessPolicy, context: AccessContext): AccessTest {
   const asked = anyOf(permissions.map((rule) => compileRule(rule, context)));
   const asking = anyOf(principals.map((rule) => compileRule(rule, context)));
   return (head, callbacks) => asked(head, callbacks) && asking(head, callbacks);
@@ -72,7 +114,7 @@ function anyOf(tests: readonly AccessTest[]): AccessTest {
   return (head, callbacks) => tests.some((test) => test(head, callbacks));
 }
 
-export function compileRule(rule: AccessRule, context: HeaderContext): AccessTest {
+export function compileRule(rule: AccessRule, context: AccessContext): AccessTest {
   switch (rule.kind) {
     case 'any':
       return () => true;
@@ -108,6 +150,10 @@ export function compileRule(rule: AccessRule, context: HeaderContext): AccessTes
     }
     case 'authenticated':
       return compilePeer(rule.name === null ? null : compileStringMatch(rule.name));
+    case 'filter-state': {
+      const holds = compileStateMatch(rule.match);
+      return (_head, callbacks) => holds(callbacks);
+    }
     case 'metadata':
       return compileMetadata(rule);
   }

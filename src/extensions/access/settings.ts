@@ -1,6 +1,13 @@
 // Rules of access as configurations say them: who may do what, of requests and of connections.
 
-import type { CidrRange, HeaderMatch, MetadataMatch, StringMatch } from '../../snapshot/index.ts';
+import type {
+  CidrRange,
+  FilterStateMatch,
+  HeaderMatch,
+  MatchTree,
+  MetadataMatch,
+  StringMatch,
+} from '../../snapshot/index.ts';
 
 export interface MetadataRule extends MetadataMatch {
   readonly kind: 'metadata';
@@ -24,6 +31,8 @@ export type AccessRule =
   | { readonly kind: 'server-name'; readonly match: StringMatch }
   /** The client has a verified certificate; null for any. */
   | { readonly kind: 'authenticated'; readonly name: StringMatch | null }
+  /** What filters have said of it. */
+  | { readonly kind: 'filter-state'; readonly match: FilterStateMatch }
   | MetadataRule;
 
 export interface AccessPolicy {
@@ -34,8 +43,27 @@ export interface AccessPolicy {
   readonly principals: readonly AccessRule[];
 }
 
-export interface AccessRules {
-  readonly action: 'allow' | 'deny' | 'log';
+export type AccessAction = 'allow' | 'deny' | 'log';
+
+/** Policies, the first of which that fits is the one that counts. */
+export interface AccessPolicies {
+  readonly kind: 'policies';
+  /** What it means that one fits. */
+  readonly action: AccessAction;
   /** By their names. */
   readonly policies: readonly AccessPolicy[];
 }
+
+/** Where a decision tree leads. */
+export interface AccessVerdict {
+  readonly name: string;
+  readonly action: AccessAction;
+}
+
+/** A decision tree; who leads nowhere is denied. */
+export interface AccessTree {
+  readonly kind: 'tree';
+  readonly tree: MatchTree<AccessVerdict>;
+}
+
+export type AccessRules = AccessPolicies | AccessTree;

@@ -4,11 +4,11 @@ import {
   type Conversion,
   type HttpFilterManifest,
   type MessageTypes,
+  REQUEST_INPUTS,
   rejected,
   supported,
 } from '../../../config/index.ts';
-import { ACCESS_SUPPORT, convertRules } from '../../access/rules-config.ts';
-import type { AccessRules } from '../../access/settings.ts';
+import { ACCESS_FIELDS_SUPPORT, ACCESS_SUPPORT, convertAccess } from '../../access/rules-config.ts';
 import type { RbacCounters, RbacFilterSettings, RbacSettings } from './settings.ts';
 
 const FILTER = 'proxy.extensions.filters.http.rbac.v3.RBAC';
@@ -22,10 +22,8 @@ export const RBAC: HttpFilterManifest = {
       otherwise: rejected(),
       fields: {
         rules: supported(),
-        shadow_rules: supported(),
+        ...ACCESS_FIELDS_SUPPORT,
         rules_stat_prefix: supported(),
-        matcher: rejected('use rules'),
-        shadow_matcher: rejected('use shadow_rules'),
         shadow_rules_stat_prefix: supported(),
         track_per_rule_stats: supported(),
       },
@@ -68,13 +66,9 @@ function scopeOf(prefix: string, name: string): string {
 }
 
 function convertFilter(message: FilterMessage, at: string, conversion: Conversion): RbacSettings {
-  const rules = (name: 'rules' | 'shadow_rules'): AccessRules | null => {
-    const said = message[name];
-    return said && convertRules(said, `${at}.${name}`, conversion);
-  };
   return {
-    rules: rules('rules'),
-    shadowRules: rules('shadow_rules'),
+    rules: convertAccess(message, '', at, REQUEST_INPUTS, conversion),
+    shadowRules: convertAccess(message, 'shadow_', at, REQUEST_INPUTS, conversion),
     rulesPrefix: message.rules_stat_prefix,
     shadowPrefix: message.shadow_rules_stat_prefix,
     countsPolicies: message.track_per_rule_stats,

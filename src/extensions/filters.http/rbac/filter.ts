@@ -13,7 +13,7 @@ import type {
   HttpFilterKind,
 } from '../../../data-plane/index.ts';
 import type { RequestHead } from '../../../wasm/http1.ts';
-import { Access, type Decision } from '../../access/rules.ts';
+import { type Access, compileAccess, type Decision } from '../../access/rules.ts';
 import type { AccessRules } from '../../access/settings.ts';
 import type { RbacFilterSettings, RbacSettings } from './settings.ts';
 
@@ -85,13 +85,13 @@ class RbacFilter implements HttpFilter {
     const { access, notes } = level.rules;
     const { countsPolicies } = level.settings;
     const decision = access.decide(head, this.#callbacks);
-    const { isAllowed, policy } = decision;
+    const { isAllowed, policy, logHint } = decision;
     (isAllowed ? rbac.allowed : rbac.denied).add(1);
     if (countsPolicies && policy !== '') {
       rbac.countPolicy(rbac.settings.policyScope, policy, isAllowed ? 'allowed' : 'denied');
     }
     this.#callbacks.addMetadata(NAMESPACE, notes.get(decision)!);
-    if (access.action === 'log') this.#callbacks.addMetadata(COMMON_NAMESPACE, { access_log_hint: policy !== '' });
+    if (logHint !== null) this.#callbacks.addMetadata(COMMON_NAMESPACE, { access_log_hint: logHint });
     if (isAllowed) return 'continue';
     this.#callbacks.reply({
       status: 403,
@@ -124,7 +124,7 @@ function levelOf(settings: RbacSettings, context: FilterContext): Level {
 }
 
 function rulesOf(rules: AccessRules, context: FilterContext, prefix: string): Rules {
-  const access = new Access(rules, context);
+  const access = compileAccess(rules, context);
   return { access, notes: new Map(access.decisions.map((decision) => [decision, noteOf(prefix, decision)])) };
 }
 

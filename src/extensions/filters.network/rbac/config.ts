@@ -1,6 +1,7 @@
 // RBAC message → settings of the network rbac filter.
 
 import {
+  CONNECTION_INPUTS,
   type Conversion,
   durationMsOr,
   type MessageTypes,
@@ -8,7 +9,7 @@ import {
   rejected,
   supported,
 } from '../../../config/index.ts';
-import { ACCESS_SUPPORT, convertRules } from '../../access/rules-config.ts';
+import { ACCESS_FIELDS_SUPPORT, ACCESS_SUPPORT, convertAccess } from '../../access/rules-config.ts';
 import type { AccessRule, AccessRules } from '../../access/settings.ts';
 import type { NetworkRbacSettings } from './settings.ts';
 
@@ -25,11 +26,9 @@ export const NETWORK_RBAC: NetworkFilterManifest = {
       otherwise: rejected(),
       fields: {
         rules: supported('of addresses, ports, server names, certificates and metadata'),
-        shadow_rules: supported(),
+        ...ACCESS_FIELDS_SUPPORT,
         stat_prefix: supported(),
         enforcement_type: supported('ONE_TIME_ON_FIRST_BYTE judges new connections, before anything goes on'),
-        matcher: rejected('use rules'),
-        shadow_matcher: rejected('use shadow_rules'),
         shadow_rules_stat_prefix: supported(),
         delay_deny: supported(),
       },
@@ -46,8 +45,8 @@ export const NETWORK_RBAC: NetworkFilterManifest = {
       shadowDenied: `${prefix}shadow_denied`,
     };
     const settings: NetworkRbacSettings = {
-      rules: convertOwn(message, 'rules', at, conversion),
-      shadowRules: convertOwn(message, 'shadow_rules', at, conversion),
+      rules: convertOwn(message, '', at, conversion),
+      shadowRules: convertOwn(message, 'shadow_', at, conversion),
       shadowPrefix: message.shadow_rules_stat_prefix,
       isContinuous: message.enforcement_type === CONTINUOUS,
       delayMs: durationMsOr(message.delay_deny, 0),
@@ -60,16 +59,15 @@ export const NETWORK_RBAC: NetworkFilterManifest = {
 
 function convertOwn(
   message: FilterMessage,
-  field: 'rules' | 'shadow_rules',
+  prefix: '' | 'shadow_',
   at: string,
   conversion: Conversion,
 ): AccessRules | null {
-  const said = message[field];
-  if (said === null) return null;
-  const rules = convertRules(said, `${at}.${field}`, conversion);
+  const rules = convertAccess(message, prefix, at, CONNECTION_INPUTS, conversion);
+  if (rules?.kind !== 'policies') return rules;
   for (const { name, permissions, principals } of rules.policies) {
     if (![...permissions, ...principals].some(asksOfRequests)) continue;
-    const where = `${at}.${field}.policies["${name}"]`;
+    const where = `${at}.${prefix}rules.policies["${name}"]`;
     conversion.faults.error(where, 'asks of headers or paths, which connections do not have');
   }
   return rules;

@@ -12,15 +12,19 @@ import type {
   NetworkFilterKind,
   NetworkFilterStatus,
 } from '../../../data-plane/index.ts';
-import { Access, type AccessSubject, type Decision, type HeaderContext } from '../../access/rules.ts';
+import {
+  type Access,
+  type AccessContext,
+  type AccessSubject,
+  compileAccess,
+  type Decision,
+} from '../../access/rules.ts';
 import type { NetworkRbacSettings } from './settings.ts';
 
 const NAMESPACE = 'envoy.filters.network.rbac';
 /** Loggers read there whether a rule of the action LOG fits. */
 const COMMON_NAMESPACE = 'envoy.common';
 const SPACES = /\s/g;
-/** Rules about headers have been refused. */
-const NO_HEADERS: HeaderContext = { compileHeaders: () => () => false };
 const NO_HEAD = null as never;
 
 /** What all connections of a chain share. */
@@ -38,8 +42,16 @@ class Rbac {
     const { rules, shadowRules, counters } = settings;
     this.settings = settings;
     this.context = context;
-    this.access = rules && new Access(rules, NO_HEADERS);
-    this.shadow = shadowRules && new Access(shadowRules, NO_HEADERS);
+    const ofConnections: AccessContext = {
+      // Rules about headers have been refused.
+      compileHeaders: () => () => false,
+      compileTree(tree, resultOf) {
+        const find = context.compileTree(tree, resultOf);
+        return (_head, { connection }) => find(connection);
+      },
+    };
+    this.access = rules && compileAccess(rules, ofConnections);
+    this.shadow = shadowRules && compileAccess(shadowRules, ofConnections);
     this.allowed = context.counter(counters.allowed);
     this.denied = context.counter(counters.denied);
     this.shadowAllowed = context.counter(counters.shadowAllowed);
@@ -61,6 +73,7 @@ class RbacFilter implements NetworkFilter {
     this.#subject = {
       connection,
       clientAddress: connection.remote.ip,
+      state: (key) => connection.state(key),
       facts: () => ({
         metadata: (source) => (source === 'DYNAMIC' ? (callbacks.metadata ?? undefined) : undefined),
       }),
@@ -83,8 +96,8 @@ class RbacFilter implements NetworkFilter {
     const { access, shadow, allowed, denied } = this.#rbac;
     if (shadow !== null) this.#judgeShadow(shadow);
     if (access === null) return 'continue';
-    const { isAllowed, policy } = access.decide(NO_HEAD, this.#subject);
-    if (access.action === 'log') this.#callbacks.addMetadata(COMMON_NAMESPACE, { access_log_hint: policy !== '' });
+    const { isAllowed, policy, logHint } = access.decide(NO_HEAD, this.#subject);
+    if (logHint !== null) this.#callbacks.addMetadata(COMMON_NAMESPACE, { access_log_hint: logHint });
     (isAllowed ? allowed : denied).add(1);
     if (isAllowed) return 'continue';
     this.#deny(`rbac_access_denied_matched_policy[${(policy || 'none').replace(SPACES, '_')}]`);

@@ -31,8 +31,9 @@ describe('what an rbac filter is told', () => {
       filterSettings(NAME, type, { rules: { action: 'DENY', policies } });
     assert.deepEqual(of(V3), of(V2));
     const { rules, shadowRules } = of(V3).own;
-    assert.deepEqual([rules!.action, rules!.policies.map(({ name }) => name), shadowRules], ['deny', ['a', 'z'], null]);
-    assert.deepEqual(rules!.policies[0]!.permissions[0], { kind: 'port', start: 80, end: 81 });
+    assert.ok(rules?.kind === 'policies');
+    assert.deepEqual([rules.action, rules.policies.map(({ name }) => name), shadowRules], ['deny', ['a', 'z'], null]);
+    assert.deepEqual(rules.policies[0]!.permissions[0], { kind: 'port', start: 80, end: 81 });
   });
 
   it('has counts under the names that it gives them', () => {
@@ -94,12 +95,35 @@ describe('what an rbac filter is told', () => {
     assert.match(permission({ matcher: extension }), lacking);
     assert.match(permission({ uri_template: extension }), lacking);
     assert.match(principal({ custom: extension }), lacking);
-    assert.match(principal({ filter_state: { key: 'a', string_match: { exact: 'b' } } }), lacking);
-    for (const field of ['matcher', 'shadow_matcher']) {
-      assert.match(filterFaults('rbac', V3, { [field]: { on_no_match: { action: extension } } }).join(), lacking);
-    }
     const audit = { rules: { audit_logging_options: { audit_condition: 'ON_DENY' } } };
     assert.match(filterFaults('rbac', V3, audit, 'warning')[0]!, /^rules\.audit_logging_options: /);
+  });
+
+  it('is refused where a tree leads to what is no verdict, or to one without a name', () => {
+    const leadingTo = (type: string, fields: JsonObject): JsonObject => ({
+      on_no_match: { action: { name: 'a', typed_config: { '@type': `type.googleapis.com/${type}`, ...fields } } },
+    });
+    for (const field of ['matcher', 'shadow_matcher']) {
+      const [route] = filterFaults('rbac', V3, {
+        [field]: leadingTo('envoy.config.route.v3.Route', { match: { prefix: '/' }, redirect: {} }),
+      });
+      assert.ok(
+        route!.startsWith(`${field}.on_no_match.action.typed_config: "proxy.config.route.v3.Route" is no action`),
+      );
+      const [unnamed] = filterFaults('rbac', V3, { [field]: leadingTo('envoy.config.rbac.v3.Action', {}) });
+      assert.ok(unnamed!.startsWith(`${field}.on_no_match.action.typed_config.name: `));
+    }
+  });
+
+  it('warns of rules that a tree takes the place of', () => {
+    const action = { '@type': 'type.googleapis.com/envoy.config.rbac.v3.Action', name: 'all' };
+    const matcher = { on_no_match: { action: { name: 'a', typed_config: action } } };
+    const fields = { rules: {}, matcher, shadow_rules: {}, shadow_matcher: matcher };
+    assert.deepEqual(filterFaults('rbac', V3, fields), []);
+    assert.deepEqual(filterFaults('rbac', V3, fields, 'warning'), [
+      'rules: is ignored: matcher decides in its place',
+      'shadow_rules: is ignored: shadow_matcher decides in its place',
+    ]);
   });
 
   it('is refused at a route by its place there', () => {
