@@ -158,6 +158,20 @@ describe('the stateful_session filter', () => {
         {},
         sessionOnRoute({ stateful_session: { session_state: headerState('x-host'), strict: true } }),
       ),
+      ...[true, false].map((strict) =>
+        to(
+          'web',
+          `/missing-${strict}/`,
+          {},
+          sessionOnRoute({
+            stateful_session: {
+              session_state: headerState('x-host'),
+              strict,
+              status_on_strict_destination_not_found: 404,
+            },
+          }),
+        ),
+      ),
       to(
         'nobody',
         '/strict-nobody/',
@@ -336,6 +350,11 @@ describe('the stateful_session filter', () => {
     assert.deepEqual((await ask('cookie', '/off/')).headers.getSetCookie(), []);
     assert.equal(await answers('cookie', '/strict/', { cookie, 'x-host': base64(addressOf(ports[2])) }), '2');
     assert.equal(await answers('cookie', '/strict/', { cookie, 'x-host': base64('127.0.0.1:9') }), '503');
+    const missing = { 'x-host': base64('127.0.0.1:9') };
+    const { status, body } = await ask('cookie', '/missing-true/', missing);
+    assert.deepEqual([status, body], [404, 'no healthy upstream']);
+    assert.equal(await answers('cookie', '/missing-false/', missing), '0,1,2,3');
+    assert.equal(await answers('cookie', '/missing-true/', { 'x-host': base64(addressOf(ports[2])) }), '2');
     assert.equal(await answers('cookie', '/strict-nobody/', { 'x-host': base64('127.0.0.1:9') }), '0,1,2,3');
     const under = { cookie: `under=${cookieValue(addressOf(ports[2]))}` };
     for (const path of ['/under/path', '/under/path/', '/under/path?a', '/under/path/more']) {

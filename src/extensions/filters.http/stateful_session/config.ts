@@ -25,6 +25,9 @@ type PerRouteMessage = MessageTypes[typeof PER_ROUTE];
 type CookieMessage = MessageTypes[typeof COOKIE];
 type HeaderMessage = MessageTypes[typeof HEADER];
 
+const UNAVAILABLE = 503;
+const BODILESS: readonly number[] = [204, 205, 304];
+
 export const STATEFUL_SESSION: HttpFilterManifest = {
   support: {
     [SESSION]: {
@@ -33,7 +36,7 @@ export const STATEFUL_SESSION: HttpFilterManifest = {
         session_state: supportedAs(ROLE),
         strict: supported(),
         stat_prefix: supported('of the filter, not of routes'),
-        status_on_strict_destination_not_found: rejected('it is always 503'),
+        status_on_strict_destination_not_found: supported('200 to 599, of responses that may have a body'),
       },
     },
     [`proxy.config.core.v3.TypedExtensionConfig (${ROLE})`]: {
@@ -84,10 +87,16 @@ function counterNames(prefix: string): SessionCounters {
 }
 
 function convertSession(message: SessionMessage, at: string, conversion: Conversion): SessionSettings | undefined {
-  const isStrict = message.strict;
-  if (message.session_state === null) return { state: null, isStrict };
+  const { strict: isStrict, status_on_strict_destination_not_found: status } = message;
+  const isStatus = status >= 200 && status < 600 && !BODILESS.includes(status);
+  if (status !== 0 && !isStatus) {
+    const text = `${status} is the status of no response that has a body`;
+    conversion.faults.error(`${at}.status_on_strict_destination_not_found`, text);
+  }
+  const missingStatus = status === 0 ? UNAVAILABLE : status;
+  if (message.session_state === null) return { state: null, isStrict, missingStatus };
   const state = convertState(message.session_state, `${at}.session_state.typed_config`, conversion);
-  return state && { state, isStrict };
+  return state && { state, isStrict, missingStatus };
 }
 
 /** @returns undefined for what has been refused. */

@@ -14,10 +14,13 @@ import type { RequestHead } from '../../../wasm/http1.ts';
 import { openSessionState, type SessionCodec } from './session-state.ts';
 import type { SessionCounters, SessionSettings, StatefulSessionSettings } from './settings.ts';
 
+const UNAVAILABLE = 503;
+
 interface Sessions {
   /** Null: there are none. */
   readonly codec: SessionCodec | null;
   readonly isStrict: boolean;
+  readonly missingStatus: number;
   /** Null where nothing is counted. */
   readonly counters: Readonly<Record<keyof SessionCounters, FilterCounter>> | null;
 }
@@ -46,13 +49,23 @@ class StatefulSessionFilter implements HttpFilter {
     return 'continue';
   }
 
-  encodeHeaders(head: EditableHead): FilterStatus {
+  encodeHeaders(head: EditableHead, status: number): FilterStatus {
     const sessions = this.#sessions;
     if (sessions === null) return 'continue';
+    if (status === UNAVAILABLE && status !== sessions.missingStatus && this.#lacksHost(sessions)) {
+      this.#callbacks.restateReply(sessions.missingStatus);
+    }
     const served = this.#callbacks.upstreamAddress;
     this.#count(sessions, served);
     if (served !== '' && served !== this.#address) sessions.codec!.write(head, served, this.#nowSeconds);
     return 'continue';
+  }
+
+  /** The answer at hand is that there is none. */
+  #lacksHost({ isStrict }: Sessions): boolean {
+    const callbacks = this.#callbacks;
+    if (!isStrict || this.#address === undefined || !callbacks.isLocalReply) return false;
+    return callbacks.upstreamAddress === '' && callbacks.facts(null).details === 'no_healthy_upstream';
   }
 
   get #nowSeconds(): number {
@@ -70,8 +83,9 @@ class StatefulSessionFilter implements HttpFilter {
   }
 }
 
-function open({ state, isStrict }: SessionSettings, counters: Sessions['counters']): Sessions {
-  return { codec: state === null ? null : openSessionState(state), isStrict, counters };
+function open(settings: SessionSettings, counters: Sessions['counters']): Sessions {
+  const { state, isStrict, missingStatus } = settings;
+  return { codec: state === null ? null : openSessionState(state), isStrict, missingStatus, counters };
 }
 
 export const STATEFUL_SESSION_FILTER: HttpFilterKind = {

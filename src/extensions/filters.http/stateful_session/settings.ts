@@ -23,6 +23,8 @@ export interface SessionSettings {
   /** Null: there are no sessions. */
   readonly state: SessionState | null;
   readonly isStrict: boolean;
+  /** What a request is answered whose host cannot be used, where that is strict. */
+  readonly missingStatus: number;
 }
 
 export interface StatefulSessionSettings extends SessionSettings {

@@ -32,11 +32,13 @@ test('a session is in a cookie, in a header, or nowhere', () => {
       },
     },
     isStrict: false,
+    missingStatus: 503,
     counters: null,
   });
   assert.deepEqual(settingsOf({ ...header('X-A'), strict: true, stat_prefix: 'p' }), {
     state: { kind: 'header', name: 'x-a' },
     isStrict: true,
+    missingStatus: 503,
     counters: {
       routed: 'stateful_session.p.routed',
       failedOpen: 'stateful_session.p.failed_open',
@@ -44,7 +46,7 @@ test('a session is in a cookie, in a header, or nowhere', () => {
       noSession: 'stateful_session.p.no_session',
     },
   });
-  assert.deepEqual(settingsOf({}), { state: null, isStrict: false, counters: null });
+  assert.deepEqual(settingsOf({}), { state: null, isStrict: false, missingStatus: 503, counters: null });
 });
 
 test('what makes no session is refused by the name of the field', () => {
@@ -60,10 +62,13 @@ test('what makes no session is refused by the name of the field', () => {
   assert.match(faults(header('')), /^session_state\.typed_config\.name: /);
   assert.match(faults(header('a b')), /^session_state\.typed_config\.name: /);
   assert.match(faults(state('envelope.v3.EnvelopeSessionState', {})), typedConfig);
-  assert.match(
-    faults({ status_on_strict_destination_not_found: 404 }),
-    /^status_on_strict_destination_not_found: .*not supported/,
-  );
+  for (const status of [100, 199, 204, 205, 304, 600]) {
+    assert.equal(
+      faults({ status_on_strict_destination_not_found: status }),
+      `status_on_strict_destination_not_found: ${status} is the status of no response that has a body`,
+    );
+  }
+  assert.equal(settingsOf({ status_on_strict_destination_not_found: 404 }).missingStatus, 404);
 });
 
 test('a route has sessions of its own, or none', () => {
@@ -78,7 +83,7 @@ test('a route has sessions of its own, or none', () => {
   };
   assert.deepEqual(said({ disabled: true }), [{ isDisabled: true }]);
   assert.deepEqual(said({ stateful_session: { ...header('B'), strict: true } }), [
-    { isDisabled: false, settings: { state: { kind: 'header', name: 'b' }, isStrict: true } },
+    { isDisabled: false, settings: { state: { kind: 'header', name: 'b' }, isStrict: true, missingStatus: 503 } },
   ]);
   assert.match(faultTexts(load(withHttpFilter(NAME, TYPE, {}, perRoute({}))), 'error')[0]!, /stateful_session/);
 });
