@@ -264,8 +264,8 @@ const TABLES: Readonly<Record<string, Listed>> = {
   },
   RUNTIME_STATS: { under: 'runtime.', what: 'The runtime' },
   SUBSCRIPTION_STATS: {
-    under: 'runtime., sds.<secret>.',
-    what: 'Runtime layers that come by discovery, and secrets in files, where there are any; beside them the text `version_text`',
+    under: 'cluster_manager.cds., listener_manager.lds., runtime., sds.<secret>.',
+    what: 'Clusters, listeners and runtime layers that come by discovery, and secrets in files, where there are any; beside them the text `version_text`',
   },
   SECRET_STATS: { under: 'sds.<secret>.', what: 'Secrets in files' },
   DISPATCHER_STATS: {

@@ -9,6 +9,7 @@ export type {
   LoadBootstrapResult,
   NodeSettings,
 } from './bootstrap/bootstrap-config.ts';
+export type { DynamicResourcesSettings } from './bootstrap/dynamic-resources.ts';
 export { loadBootstrap, prepareLoading } from './bootstrap/load.ts';
 export type {
   MonitoredResource,
@@ -19,7 +20,10 @@ export type {
 } from './bootstrap/overload.ts';
 export type { RuntimeDiscovery, RuntimeFiles, RuntimeLayerSettings } from './bootstrap/runtime.ts';
 export { shownConfigYaml } from './bootstrap/shown-yaml.ts';
-export { type ReadResponse, readResponseFile } from './discovery/response-file.ts';
+export type { DiscoverableResources } from './discovery/discoverable-resources.ts';
+export type { ResourceType } from './discovery/resource-type.ts';
+export { type DiscoveredResource, type DiscoveredResponse, openResponseFile } from './discovery/response-file.ts';
+export { RUNTIME_TYPE, type RuntimeResource } from './discovery/runtime-type.ts';
 export { type ConfigFault, type FaultSeverity, formatFault, hasErrors } from './fault.ts';
 export { bootstrapSchema, type ProtoComments } from './json-schema/bootstrap-schema.ts';
 export type { MessageTypes } from './proto/generated/messages.ts';

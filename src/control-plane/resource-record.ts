@@ -13,10 +13,8 @@ export type ResourceState =
 /** Of what is put without one: there is nothing to show of it. */
 export const NO_MESSAGE: Uint8Array = new Uint8Array(0);
 
-export interface ResourceRecord<Resource> {
+export interface ResourceRecord {
   readonly name: string;
-  /** As it was put. */
-  readonly resource: Resource;
   /** What it was made of, in its binary form. */
   readonly message: Uint8Array;
   /** False for those of the bootstrap. */
@@ -30,11 +28,18 @@ export interface ResourceRecord<Resource> {
   readonly error: string;
 }
 
-/** One resource of a manager by its name, with what a failure to have its successor has left. */
-export class Failures<Resource> {
-  readonly #records = new Map<string, ResourceRecord<Resource>>();
+/** What a manager is told of a resource that may not be. */
+export interface RefusedResource {
+  readonly name: string;
+  readonly message: Uint8Array;
+  readonly error: string;
+}
 
-  note(record: Omit<ResourceRecord<Resource>, 'state'>): void {
+/** One resource of a manager by its name, with what a failure to have its successor has left. */
+export class Failures {
+  readonly #records = new Map<string, ResourceRecord>();
+
+  note(record: Omit<ResourceRecord, 'state'>): void {
     this.#records.set(record.name, { ...record, state: 'failed' });
   }
 
@@ -43,7 +48,7 @@ export class Failures<Resource> {
     this.#records.delete(name);
   }
 
-  values(): Iterable<ResourceRecord<Resource>> {
+  values(): Iterable<ResourceRecord> {
     return this.#records.values();
   }
 }

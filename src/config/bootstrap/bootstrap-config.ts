@@ -11,12 +11,14 @@ import type {
   Locality,
   StringMatch,
 } from '../../snapshot/index.ts';
+import type { DiscoverableResources } from '../discovery/discoverable-resources.ts';
 import type { ConfigFault } from '../fault.ts';
 import type { LogPathLook } from '../resources/access-log/log-path.ts';
 import type { ExtensionManifests } from '../resources/extension-manifests.ts';
 import type { StatSinkSettings } from '../resources/stat-sink.ts';
 import type { DeprecatedFields, DisabledExtensions } from '../support/index.ts';
 import type { ClusterManagerSettings } from './cluster-manager.ts';
+import type { DynamicResourcesSettings } from './dynamic-resources.ts';
 import type { OverloadSettings } from './overload.ts';
 import type { RuntimeLayerSettings } from './runtime.ts';
 import type { StoredMessages } from './stored-messages.ts';
@@ -73,6 +75,10 @@ export interface BootstrapConfig extends ClusterManagerSettings {
   readonly listeners: readonly ListenerSettings[];
   /** In the order of the file. */
   readonly clusters: readonly ClusterSettings[];
+  /** Where others come from while the proxy runs. */
+  readonly dynamicResources: DynamicResourcesSettings;
+  /** How those are read. */
+  readonly discoverable: DiscoverableResources;
   /** In the order of the file: of those that have a key, the last wins. */
   readonly runtimeLayers: readonly RuntimeLayerSettings[];
   /** Time between flushes; 0 when stats are flushed only by the admin interface. */

@@ -1,5 +1,5 @@
-// Extensions that a bootstrap uses without naming them: a field left at its default, or a word that stands for one. Those
-// that it names are looked at by the support check.
+// Extensions that resources use without naming them: a field left at its default, or a word that stands for one. Those
+// that are named are looked at by the support check.
 
 import type { ExtensionCategory } from '../proto/extensions.ts';
 import { Cluster_LbPolicy } from '../proto/generated/enums.ts';
@@ -22,15 +22,19 @@ interface ImpliedExtension {
 
 const RAW_BUFFER = 'proxy.transport_sockets.raw_buffer';
 
-/** Reports each use of a disabled extension that the bootstrap does not name. */
-export function checkImpliedExtensions(bootstrap: Bootstrap, disabled: DisabledExtensions, faults: FaultSink): void {
+/** Reports each use of a disabled extension that is not named. */
+export function checkImpliedExtensions(
+  implied: Iterable<ImpliedExtension>,
+  disabled: DisabledExtensions,
+  faults: FaultSink,
+): void {
   if (disabled.isEmpty) return;
-  for (const { category, name, at } of impliedBy(bootstrap)) {
+  for (const { category, name, at } of implied) {
     if (disabled.hasName(category, name)) faults.error(at, `stands for ${quote(name)}, which ${IS_DISABLED}`);
   }
 }
 
-function* impliedBy({ static_resources: resources }: Bootstrap): Generator<ImpliedExtension> {
+export function* impliedByBootstrap({ static_resources: resources }: Bootstrap): Generator<ImpliedExtension> {
   for (const [index, cluster] of (resources?.clusters ?? []).entries()) {
     yield* impliedByCluster(cluster, itemPath(CLUSTERS_PATH, index));
   }
@@ -39,7 +43,7 @@ function* impliedBy({ static_resources: resources }: Bootstrap): Generator<Impli
   }
 }
 
-function* impliedByCluster(cluster: Cluster, at: string): Generator<ImpliedExtension> {
+export function* impliedByCluster(cluster: Cluster, at: string): Generator<ImpliedExtension> {
   if (cluster.cluster_type === null) {
     const type = String(discoveryTypeOf(cluster)).toLowerCase();
     yield { category: 'clusters', name: `proxy.cluster.${type}`, at: fieldPath(at, 'type') };
@@ -58,7 +62,7 @@ function* impliedByCluster(cluster: Cluster, at: string): Generator<ImpliedExten
   }
 }
 
-function* impliedByListener(listener: Listener, at: string): Generator<ImpliedExtension> {
+export function* impliedByListener(listener: Listener, at: string): Generator<ImpliedExtension> {
   const inspected = chainByClientHello(listener);
   if (inspected !== undefined) {
     const place = fieldPath(itemPath(fieldPath(at, 'filter_chains'), inspected), 'filter_chain_match');

@@ -6,31 +6,32 @@
 //
 // Used alike for serving, --mode validate and the library. Main thread, synchronous.
 
+import { DiscoverableResources } from '../discovery/discoverable-resources.ts';
 import { FaultList } from '../fault-list.ts';
-import { unpackAny } from '../proto/any.ts';
 import type { Bootstrap } from '../proto/generated/messages.ts';
 import { type LoadedMessage, loadMessage } from '../proto/load-message.ts';
 import { type ProtoSchema, protoSchema } from '../proto/root.ts';
-import { Validator } from '../proto/rules/validator.ts';
 import { UnknownFieldPolicy } from '../proto/unknown-fields.ts';
+import { ResourceChecks } from '../resource-checks.ts';
 import { ClusterNames } from '../resources/conversion.ts';
 import { type ExtensionManifests, NO_EXTENSIONS } from '../resources/extension-manifests.ts';
 import type { FaultSink } from '../resources/fault-sink.ts';
 import { convertStatSinks } from '../resources/stat-sink.ts';
 import { isSecured } from '../resources/upstream-transport.ts';
 import { CONFIG_YAML_NAME } from '../source/source.ts';
-import { type DeprecatedFields, NONE_DISABLED, SupportCheck, supportWith } from '../support/index.ts';
+import { type DeprecatedFields, NONE_DISABLED } from '../support/index.ts';
 import { convertAdmin } from './admin.ts';
 import { checkAppleLookups, checkBootstrap } from './bootstrap-checks.ts';
 import type { BootstrapConfig, LoadBootstrapInput, LoadBootstrapResult } from './bootstrap-config.ts';
 import { convertClusterManager } from './cluster-manager.ts';
 import { DocumentFaults, inSourceOrder } from './document-faults.ts';
-import { checkImpliedExtensions } from './implied-extensions.ts';
+import { convertDynamicResources } from './dynamic-resources.ts';
+import { checkImpliedExtensions, impliedByBootstrap } from './implied-extensions.ts';
 import { convertLogFormat } from './log-format.ts';
 import { completeNode, convertNode } from './node.ts';
 import { convertOverload } from './overload.ts';
 import { convertRuntime } from './runtime.ts';
-import { convertStaticResources } from './static-resources.ts';
+import { bootstrapConversion, convertStaticResources } from './static-resources.ts';
 import { convertStats } from './stats.ts';
 import { storeMessages } from './stored-messages.ts';
 import { convertWatchdogs } from './watchdog.ts';
@@ -39,19 +40,11 @@ export const BOOTSTRAP_TYPE = 'proxy.config.bootstrap.v3.Bootstrap';
 
 type ConvertedBootstrap = Omit<BootstrapConfig, 'messages'>;
 
-interface SchemaChecks {
-  readonly rules: Validator;
-  readonly support: SupportCheck;
-}
-
-/** Both compile what they check, so there is one pair for each schema and set of extensions. */
-const checksOf = new WeakMap<ProtoSchema, WeakMap<ExtensionManifests, SchemaChecks>>();
-
 /** Reads the schema and its rules ahead of the first bootstrap, for a caller that has to wait for something else. */
 export function prepareLoading(extensions: ExtensionManifests = NO_EXTENSIONS): void {
   const schema = protoSchema();
   schema.messageType(BOOTSTRAP_TYPE);
-  checksFor(schema, extensions);
+  ResourceChecks.of(schema, extensions);
 }
 
 /** Never throws for what operators write; a bootstrap comes back only when there is no error. */
@@ -79,14 +72,10 @@ function examine(
   const bootstrap = message as unknown as Bootstrap;
   const faults = new DocumentFaults(document, list);
   const type = schema.messageType(BOOTSTRAP_TYPE);
-  const { rules, support } = checksFor(schema, input.extensions ?? NO_EXTENSIONS);
-  rules.validate({ type, message, generation }, '', {
-    report: (at, text) => faults.error(at, text),
-    unpack: (any) => unpackAny(any, schema),
-  });
-  const { disabledExtensions: disabled = NONE_DISABLED } = input;
-  const deprecatedFields = support.check(BOOTSTRAP_TYPE, bootstrap, '', faults, disabled);
-  checkImpliedExtensions(bootstrap, disabled, faults);
+  const { extensions = NO_EXTENSIONS, disabledExtensions: disabled = NONE_DISABLED } = input;
+  const checks = ResourceChecks.of(schema, extensions);
+  const deprecatedFields = checks.check({ type, message, generation }, '', faults, disabled);
+  checkImpliedExtensions(impliedByBootstrap(bootstrap), disabled, faults);
   return { config: convertBootstrap(bootstrap, input, faults), deprecatedFields };
 }
 
@@ -102,18 +91,6 @@ function withMessages(
   return { ...config, messages, environment: input.environment };
 }
 
-function checksFor(schema: ProtoSchema, extensions: ExtensionManifests): SchemaChecks {
-  const byExtensions = checksOf.get(schema) ?? new WeakMap<ExtensionManifests, SchemaChecks>();
-  checksOf.set(schema, byExtensions);
-  let checks = byExtensions.get(extensions);
-  if (checks === undefined) {
-    const support = new SupportCheck(supportWith(extensions), (name) => schema.messageType(name));
-    checks = { rules: new Validator(), support };
-    byExtensions.set(extensions, checks);
-  }
-  return checks;
-}
-
 function convertBootstrap(bootstrap: Bootstrap, input: LoadBootstrapInput, faults: FaultSink): ConvertedBootstrap {
   const node = convertNode(bootstrap.node, input);
   checkBootstrap(bootstrap, node, faults);
@@ -123,8 +100,9 @@ function convertBootstrap(bootstrap: Bootstrap, input: LoadBootstrapInput, fault
   const secured = messages.filter(isSecured).map(({ name }) => name);
   const clusters = new ClusterNames(
     messages.map(({ name }) => name),
-    secured,
+    { secured },
   );
+  const conversion = bootstrapConversion(bootstrap, input, node, faults);
   const { environment, findLogPathFault } = input;
   const admin = convertAdmin(bootstrap.admin, 'admin', {
     faults,
@@ -136,7 +114,9 @@ function convertBootstrap(bootstrap: Bootstrap, input: LoadBootstrapInput, fault
   return {
     node,
     ...(admin === undefined ? {} : { admin }),
-    ...convertStaticResources(bootstrap, input, node, faults),
+    ...convertStaticResources(bootstrap, conversion),
+    dynamicResources: convertDynamicResources(bootstrap),
+    discoverable: new DiscoverableResources(conversion, input.extensions, input.disabledExtensions),
     runtimeLayers,
     ...convertStats(bootstrap, faults),
     statSinks: convertStatSinks(bootstrap.stats_sinks, (input.extensions ?? NO_EXTENSIONS).statSinks, {

@@ -15,6 +15,7 @@ import { convertTracer, type TracingContext } from '../resources/tracing.ts';
 import { itemPath } from '../source/field-path.ts';
 import { CLUSTERS_PATH, checkListenerAddresses, LISTENERS_PATH } from './bootstrap-checks.ts';
 import type { LoadBootstrapInput, NodeSettings } from './bootstrap-config.ts';
+import { discoversClusters } from './dynamic-resources.ts';
 
 const SECRETS_PATH = 'static_resources.secrets';
 
@@ -24,15 +25,28 @@ export interface StaticResources {
 }
 
 /** Resources with faults are left out or incomplete; then there is at least one error among the faults. */
-export function convertStaticResources(
+export function convertStaticResources(bootstrap: Bootstrap, conversion: Conversion): StaticResources {
+  const clusters = bootstrap.static_resources?.clusters ?? [];
+  const listeners = bootstrap.static_resources?.listeners ?? [];
+  const clusterSettings = clusters.map((cluster, index) =>
+    convertCluster(cluster, itemPath(CLUSTERS_PATH, index), conversion),
+  );
+  const listenerSettings = listeners.map((listener, index) =>
+    convertListener(listener, itemPath(LISTENERS_PATH, index), conversion),
+  );
+  checkListenerAddresses(listeners, listenerSettings, conversion.faults);
+  return { clusters: clusterSettings, listeners: listenerSettings.filter((settings) => settings !== undefined) };
+}
+
+/** What the bootstrap says for all of its resources, and for those that discovery brings later. */
+export function bootstrapConversion(
   bootstrap: Bootstrap,
   input: Pick<LoadBootstrapInput, 'environment' | 'extensions' | 'findLogPathFault'>,
   node: NodeSettings,
   faults: FaultSink,
-): StaticResources {
-  const clusters = bootstrap.static_resources?.clusters ?? [];
-  const listeners = bootstrap.static_resources?.listeners ?? [];
-  const names = new ClusterNames(clusters.map(({ name }) => name));
+): Conversion {
+  const names = (bootstrap.static_resources?.clusters ?? []).map(({ name }) => name);
+  const clusters = new ClusterNames(names, { areComplete: !discoversClusters(bootstrap) });
   const defaultResolver = convertDefaultResolver(bootstrap, faults);
   const { environment, extensions, findLogPathFault } = input;
   const { rate_limit_service: rateLimitService } = bootstrap;
@@ -49,17 +63,9 @@ export function convertStaticResources(
   const { cluster: localCluster, id: localNode } = node;
   const dnsCaches = new DnsCacheNames();
   const local = { localCluster, localNode };
-  const common = { faults, secrets, clusters: names, defaultResolver, defaultSource, dnsCaches };
+  const common = { faults, secrets, clusters, defaultResolver, defaultSource, dnsCaches };
   const found = { ...common, ...local, ...given };
-  const conversion = { ...found, tracing: tracingContext(bootstrap, node, extensions ?? NO_EXTENSIONS, found) };
-  const clusterSettings = clusters.map((cluster, index) =>
-    convertCluster(cluster, itemPath(CLUSTERS_PATH, index), conversion),
-  );
-  const listenerSettings = listeners.map((listener, index) =>
-    convertListener(listener, itemPath(LISTENERS_PATH, index), conversion),
-  );
-  checkListenerAddresses(listeners, listenerSettings, faults);
-  return { clusters: clusterSettings, listeners: listenerSettings.filter((settings) => settings !== undefined) };
+  return { ...found, tracing: tracingContext(bootstrap, node, extensions ?? NO_EXTENSIONS, found) };
 }
 
 function tracingContext(

@@ -1,60 +1,141 @@
-// A DiscoveryResponse in a file → resources of one type, held against the rules of their fields. Whatever is wrong with one of them
-// refuses the whole response. Main thread, synchronous.
+// A DiscoveryResponse in a file → resources of one type, each for itself: what is wrong with one of them does not keep the others
+// from being used. Main thread, synchronous; each resource is read when it is asked for, so that the caller can rest between two.
 
+import { DocumentFaults } from '../bootstrap/document-faults.ts';
 import { type ConfigFault, formatFault } from '../fault.ts';
 import { FaultList } from '../fault-list.ts';
-import { unpackAny } from '../proto/any.ts';
+import { type AnyMessage, type UnpackedAny, unpackAny } from '../proto/any.ts';
 import type { MessageTypes } from '../proto/generated/messages.ts';
 import { loadMessage } from '../proto/load-message.ts';
 import { protoSchema } from '../proto/root.ts';
-import { Validator } from '../proto/rules/validator.ts';
 import type { UnknownFieldPolicy } from '../proto/unknown-fields.ts';
-import { itemPath } from '../source/field-path.ts';
+import { encodeMessage } from '../proto/wire-parts.ts';
+import type { ConfigDocument } from '../source/config-document.ts';
+import { itemPath, parsePath } from '../source/field-path.ts';
+import type { DeprecatedFields } from '../support/index.ts';
+import type { ResourceType } from './resource-type.ts';
 
 const RESPONSE_TYPE = 'proxy.service.discovery.v3.DiscoveryResponse';
+const RESOURCES = 'resources';
+const NOTHING = new Uint8Array(0);
 
-export interface ReadResponse<Resource> {
+/** A response that could be read, which says nothing of its resources yet. */
+export interface DiscoveredResponse<Resource> {
   readonly version: string;
-  readonly resources: readonly Resource[];
+  /** In their order; empty for those that have none, or could not be opened. */
+  readonly names: readonly string[];
+  /** Of the response itself, with file and line. */
+  readonly warnings: readonly string[];
+  /** Reads them, one with each step. Once. */
+  read(): Iterable<DiscoveredResource<Resource>>;
+}
+
+interface AnyDiscoveredResource {
+  readonly name: string;
+  /** In its binary form; empty where it could not be opened. */
+  readonly message: Uint8Array;
+  /** With file and line. */
   readonly warnings: readonly string[];
 }
 
-const RULES = new Validator();
+export interface GoodResource<Resource> extends AnyDiscoveredResource {
+  readonly isGood: true;
+  readonly resource: Resource;
+  readonly deprecatedFields: DeprecatedFields;
+}
 
-/**
- * @param typeName of the resources, a full message name.
- * @returns `faults` where it cannot be read, or holds what it may not.
- */
-export function readResponseFile<TypeName extends keyof MessageTypes>(
+export interface RefusedResource extends AnyDiscoveredResource {
+  readonly isGood: false;
+  /** Why, with file and line; at least one. */
+  readonly errors: readonly string[];
+}
+
+export type DiscoveredResource<Resource> = GoodResource<Resource> | RefusedResource;
+
+/** @returns `faults` where the response itself cannot be read, with file and line. */
+export function openResponseFile<Resource>(
   file: string,
-  typeName: TypeName,
+  type: ResourceType<Resource>,
   unknownFields: UnknownFieldPolicy,
-): ReadResponse<MessageTypes[TypeName]> | { readonly faults: readonly string[] } {
+): DiscoveredResponse<Resource> | { readonly faults: readonly string[] } {
   const schema = protoSchema();
   const list = new FaultList();
   const input = { configPath: file, configYaml: '' };
   const loaded = loadMessage(schema.messageType(RESPONSE_TYPE), input, { faults: list, unknownFields, schema });
-  if (loaded === undefined || list.hasErrors) return { faults: textsOf(list.all, 'error') };
+  const { ofResponse, byResource } = assign(list.all);
+  if (loaded === undefined || ofResponse.some(isError)) return { faults: list.all.filter(isError).map(formatFault) };
   const { document } = loaded;
   const response = loaded.message as unknown as MessageTypes[typeof RESPONSE_TYPE];
-  const resources: MessageTypes[TypeName][] = [];
-  for (const [index, any] of response.resources.entries()) {
-    const at = itemPath('resources', index);
-    const content = unpackAny(any, schema);
-    if (content?.type.fullName !== `.${typeName}`) {
-      list.add(document.fault(at, `is no ${typeName}`, 'error'));
-      continue;
-    }
-    RULES.validate(content, at, {
-      report: (path, text) => list.add(document.fault(path, text, 'error')),
-      unpack: (inner) => unpackAny(inner, schema),
-    });
-    resources.push(content.message as unknown as MessageTypes[TypeName]);
-  }
-  if (list.hasErrors) return { faults: textsOf(list.all, 'error') };
-  return { version: response.version_info, resources, warnings: textsOf(list.all, 'warning') };
+  const contents = response.resources.map((any) => opened(any, type));
+  const names = contents.map((content) => (content === undefined ? '' : type.nameOf(content.message)));
+  return {
+    version: response.version_info,
+    names,
+    warnings: ofResponse.map(formatFault),
+    *read() {
+      for (const [index, content] of contents.entries()) {
+        const faults = byResource.get(index) ?? [];
+        yield readOne({ name: names[index]!, content, at: itemPath(RESOURCES, index), faults, document }, type);
+      }
+    },
+  };
 }
 
-function textsOf(faults: readonly ConfigFault[], severity: ConfigFault['severity']): readonly string[] {
-  return faults.filter((fault) => fault.severity === severity).map(formatFault);
+interface OpenedResource {
+  readonly name: string;
+  /** Undefined where it is of no type that was asked for. */
+  readonly content: UnpackedAny | undefined;
+  readonly at: string;
+  /** Met when the response was read. */
+  readonly faults: readonly ConfigFault[];
+  readonly document: ConfigDocument;
+}
+
+function readOne<Resource>(
+  { name, content, at, faults: met, document }: OpenedResource,
+  type: ResourceType<Resource>,
+): DiscoveredResource<Resource> {
+  const list = new FaultList();
+  list.addAll(met);
+  const faults = new DocumentFaults(document, list);
+  if (content === undefined) faults.error(at, `is no ${type.typeName}`);
+  const read = content && type.read(content, at, faults);
+  const warnings = list.all.filter((fault) => !isError(fault)).map(formatFault);
+  const message = content === undefined ? NOTHING : encodeMessage(content.type, content.message);
+  if (list.hasErrors || read?.resource === undefined) {
+    return { isGood: false, name, message, warnings, errors: list.all.filter(isError).map(formatFault) };
+  }
+  return { isGood: true, name, message, warnings, resource: read.resource, deprecatedFields: read.deprecatedFields };
+}
+
+/** @returns undefined for another type, and for bytes that are none. */
+function opened(any: AnyMessage, { typeName }: ResourceType<unknown>): UnpackedAny | undefined {
+  const content = unpackAny(any);
+  return content?.type.fullName === `.${typeName}` ? content : undefined;
+}
+
+interface AssignedFaults {
+  readonly ofResponse: readonly ConfigFault[];
+  readonly byResource: ReadonlyMap<number, ConfigFault[]>;
+}
+
+/** Of what was met in reading: whether it concerns one resource, or the response as a whole. */
+function assign(faults: readonly ConfigFault[]): AssignedFaults {
+  const ofResponse: ConfigFault[] = [];
+  const byResource = new Map<number, ConfigFault[]>();
+  for (const fault of faults) {
+    const [field, index] = parsePath(fault.path);
+    if (field !== RESOURCES || typeof index !== 'number') {
+      ofResponse.push(fault);
+      continue;
+    }
+    const own = byResource.get(index) ?? [];
+    own.push(fault);
+    byResource.set(index, own);
+  }
+  return { ofResponse, byResource };
+}
+
+function isError({ severity }: ConfigFault): boolean {
+  return severity === 'error';
 }

@@ -55,20 +55,33 @@ export interface Conversion extends LogPathLook {
 /** Suggestions given before the rest goes without: each compares a name with that of every cluster. */
 const MAX_SUGGESTIONS = 100;
 
-/** The clusters that routes may name. */
+export interface ClusterNamesOptions {
+  /** Those whose connections TLS secures; none when absent. */
+  readonly secured?: Iterable<string>;
+  /** False where discovery may bring others at any time; true when absent. */
+  readonly areComplete?: boolean;
+}
+
+/** The clusters that may be named. */
 export class ClusterNames {
   readonly #names: ReadonlySet<string>;
   readonly #secured: ReadonlySet<string>;
+  readonly #areComplete: boolean;
   #suggestions = 0;
 
-  /** @param secured those whose connections TLS secures. */
-  constructor(names: Iterable<string>, secured: Iterable<string> = []) {
+  constructor(names: Iterable<string>, { secured = [], areComplete = true }: ClusterNamesOptions = {}) {
     this.#names = new Set(names);
     this.#secured = new Set(secured);
+    this.#areComplete = areComplete;
   }
 
-  /** Reports a reference to a cluster that does not exist, with the name that was probably meant. */
+  /** Reports a reference to a cluster that does not exist, and will not, with the name that was probably meant. */
   checkReference(name: string, at: string, faults: FaultSink): void {
+    if (this.#areComplete) this.checkPresence(name, at, faults);
+  }
+
+  /** Reports a reference to a cluster that does not exist now. */
+  checkPresence(name: string, at: string, faults: FaultSink): void {
     // An empty name has already broken a field rule.
     if (name === '' || this.#names.has(name)) return;
     const near = this.#nearest(name);

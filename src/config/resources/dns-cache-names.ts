@@ -2,9 +2,23 @@
 
 import type { DnsCacheSettings } from '../../snapshot/index.ts';
 
+interface Said {
+  readonly text: string;
+  readonly at: string;
+}
+
 /** What has been said of DNS caches so far, by their names. */
 export class DnsCacheNames {
-  readonly #known = new Map<string, { readonly text: string; readonly at: string }>();
+  readonly #known: Map<string, Said>;
+
+  constructor(known: ReadonlyMap<string, Said> = new Map()) {
+    this.#known = new Map(known);
+  }
+
+  /** For what is said beside all this, and may be gone again. */
+  copy(): DnsCacheNames {
+    return new DnsCacheNames(this.#known);
+  }
 
   /** @returns where something else has been said of this cache; undefined where nothing has. */
   differingAt(settings: DnsCacheSettings, at: string): string | undefined {

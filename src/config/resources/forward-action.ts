@@ -106,7 +106,7 @@ function chooseCluster(
   switch (message.cluster_specifier) {
     case 'cluster':
       if (around.validateClusters)
-        conversion.clusters.checkReference(message.cluster, `${at}.cluster`, conversion.faults);
+        conversion.clusters.checkPresence(message.cluster, `${at}.cluster`, conversion.faults);
       return { ...UNKNOWN_CLUSTER, cluster: message.cluster };
     case 'cluster_header':
       return { ...UNKNOWN_CLUSTER, clusterHeader: message.cluster_header.toLowerCase() };

@@ -58,7 +58,7 @@ function convertPolicy(
     faults.error(at, 'needs either cluster or cluster_header');
     return undefined;
   }
-  if (cluster !== '' && validateClusters) clusters.checkReference(cluster, `${at}.cluster`, faults);
+  if (cluster !== '' && validateClusters) clusters.checkPresence(cluster, `${at}.cluster`, faults);
   return {
     cluster,
     clusterHeader: cluster_header.toLowerCase(),

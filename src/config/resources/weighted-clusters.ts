@@ -67,7 +67,7 @@ function convertEntry(
       clusterHeader === '' ? 'is empty, and so is cluster_header' : 'is given beside cluster_header',
     );
   } else if (route.validateClusters && clusterHeader === '') {
-    clusters.checkReference(message.name, `${at}.name`, faults);
+    clusters.checkPresence(message.name, `${at}.name`, faults);
   }
   const edits = convertHeaderEdits(message, at, conversion);
   const filters = hasEntries(message.typed_per_filter_config)

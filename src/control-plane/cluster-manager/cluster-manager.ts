@@ -26,7 +26,13 @@ import { CLUSTER_MANAGER_STATS } from '../../stats/index.ts';
 import { compileHttp1, Http1Codec } from '../../wasm/http1.ts';
 import type { DnsResolvers } from '../dns/resolvers.ts';
 import { DnsCaches } from '../dns-cache/dns-caches.ts';
-import { Failures, NO_MESSAGE, type ResourceRecord, type ResourceState } from '../resource-record.ts';
+import {
+  Failures,
+  NO_MESSAGE,
+  type RefusedResource,
+  type ResourceRecord,
+  type ResourceState,
+} from '../resource-record.ts';
 import type { ActiveCluster, ClusterPlaces } from './active-cluster.ts';
 import type { ActiveHost } from './active-host.ts';
 import { HealthEventLogs } from './health-check/event-log.ts';
@@ -78,11 +84,13 @@ export class ClusterManager {
   readonly #tools: ManagedClusterTools;
   /** Those that workers know, or will begin with. */
   readonly #clusters = new Map<string, ManagedCluster>();
+  /** Of those, the ones that are not warm yet. */
+  readonly #cold = new Set<ManagedCluster>();
   /** Those that are to follow when they are warm. */
   readonly #warming = new Map<string, ManagedCluster>();
   /** Those that workers have been told to let go. */
   readonly #draining = new Set<ManagedCluster>();
-  readonly #failures = new Failures<ClusterSettings>();
+  readonly #failures = new Failures();
   #version = '';
   /** Clusters whose first answer the start of the server waits for. */
   readonly #awaited = new Set<string>();
@@ -90,6 +98,8 @@ export class ClusterManager {
   /** Told when none is to follow any more. */
   readonly #onAllFollowed: (() => void)[] = [];
   #isStarted = false;
+  /** All that the start of the server waits for are known. */
+  #isDiscovered = false;
   observer: ClusterObserver | undefined;
 
   constructor(deps: ClusterManagerDependencies) {
@@ -155,21 +165,42 @@ export class ClusterManager {
     try {
       this.#put({ settings, message, version, addedViaApi }, active);
     } catch (error) {
-      const updatedMs = this.#deps.clock.wallMs();
-      this.#failures.note({
-        name,
-        resource: settings,
-        message,
-        addedViaApi,
-        version,
-        updatedMs,
-        error: errorMessage(error),
-      });
+      this.#noteFailure({ name, message, error: errorMessage(error) }, version, addedViaApi);
       throw error;
     }
     this.#failures.forget(name);
-    if (addedViaApi) this.#version = version;
+    if (addedViaApi) {
+      this.#version = version;
+      this.#await(name, settings.waitForWarmOnInit);
+    }
     return true;
+  }
+
+  /** One that discovery has brought may not be; the one before it stays. */
+  refuse(refused: RefusedResource, version: string): void {
+    // It would have been left out in any case.
+    if (this.#clusters.get(refused.name)?.cluster.addedViaApi === false) return;
+    this.#noteFailure(refused, version, true);
+  }
+
+  /** Nothing of a version that discovery has brought was refused. */
+  accept(version: string): void {
+    this.#version = version;
+  }
+
+  /** Those that discovery has brought, and those that it could not. */
+  *discoveredNames(): Iterable<string> {
+    const names = new Set<string>();
+    for (const { cluster } of [...this.#clusters.values(), ...this.#warming.values()]) {
+      if (cluster.addedViaApi) names.add(cluster.name);
+    }
+    for (const { name, addedViaApi } of this.#failures.values()) if (addedViaApi) names.add(name);
+    yield* names;
+  }
+
+  /** Those that there are, or will be when they are warm. */
+  names(): Iterable<string> {
+    return new Set([...this.#clusters.keys(), ...this.#warming.keys()]);
   }
 
   /** @param addedViaApi its origin, as for `put`. @returns false when there is no such cluster of this origin. */
@@ -178,10 +209,12 @@ export class ClusterManager {
     if (active !== undefined && active.cluster.addedViaApi !== addedViaApi) return false;
     this.#failures.forget(name);
     const isWarming = this.#giveUpWarming(name);
+    if (addedViaApi) this.#await(name, false);
     if (active === undefined && !isWarming) return false;
     this.#stats.add('cluster_removed');
     if (active === undefined) return true;
     this.#clusters.delete(name);
+    this.#cold.delete(active);
     this.#stats.set('active_clusters', this.#clusters.size);
     this.#noteLocal(name, undefined);
     this.#deps.workers.removeCluster(name, this.#drain(active));
@@ -190,11 +223,11 @@ export class ClusterManager {
   }
 
   /** All that there are, and those that could not be had. */
-  dump(): ResourceRecord<ClusterSettings>[] {
-    const record = (managed: ManagedCluster, state: ResourceState): ResourceRecord<ClusterSettings> => {
-      const { settings: resource, message, version, updatedMs } = managed;
-      const { addedViaApi } = managed.cluster;
-      return { name: resource.name, resource, message, addedViaApi, version, updatedMs, state, error: '' };
+  dump(): ResourceRecord[] {
+    const record = (managed: ManagedCluster, state: ResourceState): ResourceRecord => {
+      const { message, version, updatedMs } = managed;
+      const { name, addedViaApi } = managed.cluster;
+      return { name, message, addedViaApi, version, updatedMs, state, error: '' };
     };
     return [
       ...[...this.#clusters.values()].map((managed) => record(managed, managed.isWarming ? 'warming' : 'active')),
@@ -209,10 +242,16 @@ export class ClusterManager {
     return this.#failures.values();
   }
 
-  /** Starts to look for members; resolves when nothing has to be waited for any more, or never after `stop`. */
-  async start(): Promise<void> {
+  /**
+   * Starts to look for members; resolves when nothing has to be waited for any more, or never after `stop`.
+   * @param discovered resolves when discovery has brought its first clusters, or brings none.
+   */
+  async start(discovered: Promise<void> = Promise.resolve()): Promise<void> {
     this.#isStarted = true;
     for (const cluster of this.#clusters.values()) cluster.start();
+    this.#countWarming();
+    await discovered;
+    this.#isDiscovered = true;
     this.#countWarming();
     await this.#warm.promise;
   }
@@ -332,6 +371,17 @@ export class ClusterManager {
     managed.stop();
   }
 
+  /** Whether the start of the server, if it is not over, waits for one that discovery has brought. */
+  #await(name: string, isWanted: boolean): void {
+    if (isWanted && this.#warming.has(name)) this.#awaited.add(name);
+    else if (this.#awaited.delete(name)) this.#countWarming();
+  }
+
+  #noteFailure({ name, message, error }: RefusedResource, version: string, addedViaApi: boolean): void {
+    const updatedMs = this.#deps.clock.wallMs();
+    this.#failures.note({ name, message, addedViaApi, version, updatedMs, error });
+  }
+
   /** @returns whether there was one. */
   #giveUpWarming(name: string): boolean {
     const managed = this.#warming.get(name);
@@ -359,7 +409,10 @@ export class ClusterManager {
 
   #serve(managed: ManagedCluster): void {
     const { name } = managed.cluster;
+    const former = this.#clusters.get(name);
+    if (former !== undefined) this.#cold.delete(former);
     this.#clusters.set(name, managed);
+    if (managed.isWarming) this.#cold.add(managed);
     managed.cluster.show();
     this.#stats.set('active_clusters', this.#clusters.size);
     this.#noteLocal(name, managed);
@@ -386,14 +439,14 @@ export class ClusterManager {
   #becameReady(managed: ManagedCluster): void {
     const { name } = managed.cluster;
     this.#awaited.delete(name);
+    this.#cold.delete(managed);
     if (this.#warming.get(name) === managed) this.#activate(managed);
     else if (this.#isStarted) this.#countWarming();
   }
 
   #countWarming(): void {
-    const warming = [...this.#clusters.values()].filter(({ isWarming }) => isWarming).length + this.#warming.size;
-    this.#stats.set('warming_clusters', warming);
-    if (this.#awaited.size === 0) this.#warm.resolve();
+    this.#stats.set('warming_clusters', this.#cold.size + this.#warming.size);
+    if (this.#awaited.size === 0 && this.#isDiscovered) this.#warm.resolve();
     if (this.#warming.size > 0) return;
     for (const tell of this.#onAllFollowed.splice(0)) tell();
   }

@@ -26,7 +26,13 @@ import type {
 } from '../../snapshot/index.ts';
 import { LISTENER_MANAGER_STATS, LISTENER_STATS, type StatsStore } from '../../stats/index.ts';
 import type { SharedMemoryOwner } from '../../wasm/shared-memory-owner.ts';
-import { Failures, NO_MESSAGE, type ResourceRecord, type ResourceState } from '../resource-record.ts';
+import {
+  Failures,
+  NO_MESSAGE,
+  type RefusedResource,
+  type ResourceRecord,
+  type ResourceState,
+} from '../resource-record.ts';
 import { ActiveListener, type PutListener } from './active-listener.ts';
 import type { FormerChains } from './filter-chains.ts';
 import { httpFiltersOf, type ListenerSnapshotDependencies } from './listener-snapshot.ts';
@@ -90,7 +96,7 @@ export class ListenerManager {
   #stoppedDirections: DrainedListeners | undefined;
   /** What undoes `leave`. */
   #takeBack: (() => Promise<void>) | undefined;
-  readonly #failures = new Failures<ListenerSettings>();
+  readonly #failures = new Failures();
   /** The last of the changes that wait for one another. */
   #change: Promise<unknown> = Promise.resolve();
   #nextId = 1;
@@ -254,10 +260,10 @@ export class ListenerManager {
   }
 
   /** All that there are, and those that could not be had. */
-  dump(): ResourceRecord<ListenerSettings>[] {
-    const record = (listener: ActiveListener, state: ResourceState): ResourceRecord<ListenerSettings> => {
-      const { name, settings: resource, message, addedViaApi, version, updatedMs } = listener;
-      return { name, resource, message, addedViaApi, version, updatedMs, state, error: '' };
+  dump(): ResourceRecord[] {
+    const record = (listener: ActiveListener, state: ResourceState): ResourceRecord => {
+      const { name, message, addedViaApi, version, updatedMs } = listener;
+      return { name, message, addedViaApi, version, updatedMs, state, error: '' };
     };
     return [
       ...[...this.#listeners.values()].map((listener) => record(listener, 'active')),
@@ -265,6 +271,26 @@ export class ListenerManager {
       ...[...this.#draining].map((listener) => record(listener, 'draining')),
       ...this.#failures.values(),
     ];
+  }
+
+  /** One that discovery has brought may not be; the one before it stays. */
+  refuse(refused: RefusedResource, version: string): void {
+    // It would have been left out in any case.
+    if (this.#listeners.get(refused.name)?.addedViaApi === false) return;
+    this.#noteFailure(refused, version, true);
+  }
+
+  /** Nothing of a version that discovery has brought was refused. */
+  accept(version: string): void {
+    this.#version = version;
+  }
+
+  /** Those that discovery has brought, and those that it could not. */
+  *discoveredNames(): Iterable<string> {
+    const names = new Set<string>();
+    for (const { name, addedViaApi } of this.#listeners.values()) if (addedViaApi) names.add(name);
+    for (const { name, addedViaApi } of this.#failures.values()) if (addedViaApi) names.add(name);
+    yield* names;
   }
 
   /** Those that could not be had, and why. */
@@ -320,6 +346,11 @@ export class ListenerManager {
     return [...cells].reduce((total, cell) => total + this.#deps.stats.cells.total(cell), 0);
   }
 
+  #noteFailure({ name, message, error }: RefusedResource, version: string, addedViaApi: boolean): void {
+    const updatedMs = this.#deps.clock.wallMs();
+    this.#failures.note({ name, message, addedViaApi, version, updatedMs, error });
+  }
+
   /** For changes whose end nobody awaits. */
   #begin(where: string, change: () => Promise<unknown>): void {
     this.#deps.faults.run(where, () => this.#next(change));
@@ -347,16 +378,7 @@ export class ListenerManager {
           await this.#updateChains(active, given);
         } else await this.#open(given);
       } catch (error) {
-        const updatedMs = this.#deps.clock.wallMs();
-        this.#failures.note({
-          name,
-          resource: settings,
-          message,
-          addedViaApi,
-          version,
-          updatedMs,
-          error: errorMessage(error),
-        });
+        this.#noteFailure({ name, message, error: errorMessage(error) }, version, addedViaApi);
         throw error;
       }
     }

@@ -1,31 +1,43 @@
 // A runtime layer that comes by discovery (RTDS): the values of one resource, which may change at any time. Main thread.
 
-import { flatRuntimeValues, invalidEntryText, type readResponseFile } from '../../config/index.ts';
+import {
+  type DiscoveredResource,
+  flatRuntimeValues,
+  invalidEntryText,
+  type RuntimeResource,
+} from '../../config/index.ts';
 import type { SubscriptionOwner } from '../subscription/subscription.ts';
 
-export const RUNTIME_RESOURCE = 'proxy.service.runtime.v3.Runtime';
-
-type Resources = Extract<ReturnType<typeof readResponseFile<typeof RUNTIME_RESOURCE>>, { readonly version: string }>;
-export type RuntimeResource = Resources['resources'][number];
-
-/** @param name of the resource. @param onChanged called with its values, the first time, too. @param onAnswered once. */
+/** @param name of the resource. @param onChanged called with its values, the first time, too. @param onAnswered of whatever kind. */
 export function discoveredValues(
   name: string,
   onChanged: (values: ReadonlyMap<string, string>) => void,
   onAnswered: () => void,
 ): SubscriptionOwner<RuntimeResource> {
   return {
-    onResources(resources) {
-      if (resources.length !== 1) return `it holds ${resources.length} runtime layers instead of 1`;
-      const resource = resources[0]!;
-      if (resource.name !== name)
-        return `it holds the runtime layer ${JSON.stringify(resource.name)}, not ${JSON.stringify(name)}`;
-      const { values, faulty } = flatRuntimeValues(resource.layer ?? { fields: {} });
-      if (faulty.length > 0) return faulty.map(invalidEntryText).join('; ');
-      onChanged(values);
+    onResponse(response) {
+      const refusals = takeOver(name, [...response.read()], onChanged);
       onAnswered();
-      return undefined;
+      return refusals;
     },
     onFailed: onAnswered,
   };
+}
+
+function takeOver(
+  name: string,
+  resources: readonly DiscoveredResource<RuntimeResource>[],
+  onChanged: (values: ReadonlyMap<string, string>) => void,
+): readonly string[] {
+  const errors = resources.flatMap((resource) => (resource.isGood ? [] : resource.errors));
+  if (errors.length > 0) return errors;
+  if (resources.length !== 1) return [`it holds ${resources.length} runtime layers instead of 1`];
+  const only = resources[0] as Extract<DiscoveredResource<RuntimeResource>, { readonly isGood: true }>;
+  if (only.name !== name) {
+    return [`it holds the runtime layer ${JSON.stringify(only.name)}, not ${JSON.stringify(name)}`];
+  }
+  const { values, faulty } = flatRuntimeValues(only.resource.layer ?? { fields: {} });
+  if (faulty.length > 0) return [faulty.map(invalidEntryText).join('; ')];
+  onChanged(values);
+  return [];
 }

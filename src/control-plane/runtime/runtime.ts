@@ -10,14 +10,21 @@ import { guardFault } from '../../base/feature-guards.ts';
 import { type RuntimeTexts, RuntimeValues } from '../../base/runtime.ts';
 import { runtimeKey, runtimeValueFault } from '../../base/runtime-values.ts';
 import { TimeSlice } from '../../base/time-slice.ts';
-import type { ConfigSourceSettings, RuntimeLayerSettings, UnknownFieldPolicy } from '../../config/index.ts';
+import {
+  type ConfigSourceSettings,
+  RUNTIME_TYPE,
+  type RuntimeLayerSettings,
+  type RuntimeResource,
+  type UnknownFieldPolicy,
+} from '../../config/index.ts';
 import type { Logger } from '../../log/index.ts';
 import { RUNTIME_STATS, type StatsStore } from '../../stats/index.ts';
 import { FileSubscription } from '../subscription/file-subscription.ts';
+import { FirstAnswer } from '../subscription/first-answer.ts';
 import { MoveWatch } from '../subscription/move-watch.ts';
 import type { Subscription, SubscriptionOwner } from '../subscription/subscription.ts';
 import { SubscriptionStats } from '../subscription/subscription-stats.ts';
-import { discoveredValues, RUNTIME_RESOURCE, type RuntimeResource } from './discovered-values.ts';
+import { discoveredValues } from './discovered-values.ts';
 import { type InSteps, readValueFiles, type ValueFiles } from './value-files.ts';
 
 /** Takes the values to the workers; WorkerPool does. */
@@ -71,7 +78,7 @@ interface Loading {
 
 interface Subscribed {
   readonly subscription: Subscription;
-  readonly endWait: () => void;
+  readonly answer: FirstAnswer;
 }
 
 const RUNTIME_PREFIX = 'runtime.';
@@ -179,9 +186,9 @@ export class Runtime {
   /** Nothing is watched, asked for or read any more. */
   close(): void {
     for (const watch of this.#watches) watch.close();
-    for (const { subscription, endWait } of this.#subscriptions) {
+    for (const { subscription, answer } of this.#subscriptions) {
       subscription.close();
-      endWait();
+      answer.close();
     }
     this.#watches = [];
     this.#subscriptions = [];
@@ -241,28 +248,20 @@ export class Runtime {
     const { resource, source } = settings.discovery!;
     this.#subscriptionStats ??= new SubscriptionStats(stats, RUNTIME_PREFIX, clock, hash);
     const subscriptionStats = this.#subscriptionStats;
-    const answered = Promise.withResolvers<void>();
-    let endWait = (): void => {};
-    const { initialFetchTimeoutMs: timeoutMs } = source;
-    if (timeoutMs > 0) {
-      endWait = clock.after(timeoutMs, () => {
-        subscriptionStats.timedOut();
-        log.warning(`runtime layer ${settings.name}: there has been no answer for ${timeoutMs} ms`);
-        answered.resolve();
-      });
-    }
+    const answer = new FirstAnswer(`runtime layer ${settings.name}`, source.initialFetchTimeoutMs, {
+      clock,
+      log,
+      stats: subscriptionStats,
+    });
     const owner = discoveredValues(
       resource,
       (values) => this.#discovered(settings, values),
-      () => {
-        endWait();
-        answered.resolve();
-      },
+      () => answer.came(),
     );
     const subscription = (this.#deps.subscribe ?? subscribeToFile)(source, owner, { ...this.#deps, subscriptionStats });
-    this.#subscriptions = [...this.#subscriptions, { subscription, endWait }];
+    this.#subscriptions = [...this.#subscriptions, { subscription, answer }];
     subscription.start();
-    return answered.promise;
+    return answer.promise;
   }
 
   #discovered(settings: RuntimeLayerSettings, values: ReadonlyMap<string, string>): void {
@@ -388,7 +387,7 @@ export class Runtime {
 }
 
 const subscribeToFile: Subscribe = ({ file }, owner, { log, faults, unknownFields, subscriptionStats: stats }) =>
-  new FileSubscription({ source: file, typeName: RUNTIME_RESOURCE, unknownFields, stats, log, faults, owner });
+  new FileSubscription({ source: file, type: () => RUNTIME_TYPE, unknownFields, stats, log, faults, owner });
 
 function bySpelling(values: ReadonlyMap<string, string>): Values {
   return atOnce(spelled(values));

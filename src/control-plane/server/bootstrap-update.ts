@@ -19,13 +19,14 @@ import type { LoadedConfig } from './loaded-config.ts';
 
 type FixedSetting = Exclude<
   keyof BootstrapConfig,
-  'clusters' | 'listeners' | 'runtimeLayers' | 'messages' | 'environment'
+  'clusters' | 'listeners' | 'discoverable' | 'runtimeLayers' | 'messages' | 'environment'
 >;
 
 /** What a server begins with and keeps, by the field of a bootstrap that a user knows it by. */
 const FIXED_FIELDS: Readonly<Record<FixedSetting, string>> = {
   node: 'node',
   admin: 'admin',
+  dynamicResources: 'dynamic_resources',
   statsFlushIntervalMs: 'stats_flush_interval',
   statsFlushOnAdmin: 'stats_flush_on_admin',
   serverVersion: 'stats_server_version_override',

@@ -1,8 +1,7 @@
 // The configuration in use for whoever wants to see it: the bootstrap, what managers tell of their resources, and the members of
 // clusters as they are now. Main thread.
 
-import type { BootstrapConfig } from '../../config/index.ts';
-import type { ClusterSettings, ListenerSettings } from '../../snapshot/index.ts';
+import type { BootstrapConfig, DiscoverableResources } from '../../config/index.ts';
 import { HealthMask } from '../../wasm/shared-memory.ts';
 import type { ActiveHost } from '../cluster-manager/active-host.ts';
 import type { ClusterManager } from '../cluster-manager/cluster-manager.ts';
@@ -10,12 +9,16 @@ import type { ManagedCluster } from '../cluster-manager/managed-cluster.ts';
 import type { ListenerManager } from '../listener-manager/listener-manager.ts';
 import type { ResourceRecord } from '../resource-record.ts';
 
-interface Resources<Settings> {
+interface Resources {
   readonly version: string;
-  readonly resources: readonly ResourceRecord<Settings>[];
+  readonly resources: readonly ResourceRecord[];
 }
 
+type LoadedParts = Pick<BootstrapConfig, 'messages' | 'discoverable'>;
+
 interface LoadedBootstrap {
+  /** How resources are read that discovery brings beside it. */
+  readonly discoverable: DiscoverableResources;
   readonly message: Uint8Array;
   readonly secrets: readonly Uint8Array[];
   readonly updatedMs: number;
@@ -26,12 +29,7 @@ export class LoadedConfig {
   readonly #clusters: ClusterManager;
   readonly #listeners: ListenerManager;
 
-  constructor(
-    bootstrap: Pick<BootstrapConfig, 'messages'>,
-    loadedMs: number,
-    clusters: ClusterManager,
-    listeners: ListenerManager,
-  ) {
+  constructor(bootstrap: LoadedParts, loadedMs: number, clusters: ClusterManager, listeners: ListenerManager) {
     this.#bootstrap = loadedBootstrap(bootstrap, loadedMs);
     this.#clusters = clusters;
     this.#listeners = listeners;
@@ -42,15 +40,15 @@ export class LoadedConfig {
   }
 
   /** Another has taken its place. */
-  replaceBootstrap(bootstrap: Pick<BootstrapConfig, 'messages'>, loadedMs: number): void {
+  replaceBootstrap(bootstrap: LoadedParts, loadedMs: number): void {
     this.#bootstrap = loadedBootstrap(bootstrap, loadedMs);
   }
 
-  clusters(): Resources<ClusterSettings> {
+  clusters(): Resources {
     return { version: this.#clusters.version, resources: this.#clusters.dump() };
   }
 
-  listeners(): Resources<ListenerSettings> {
+  listeners(): Resources {
     return { version: this.#listeners.version, resources: this.#listeners.dump() };
   }
 
@@ -59,8 +57,8 @@ export class LoadedConfig {
   }
 }
 
-function loadedBootstrap({ messages }: Pick<BootstrapConfig, 'messages'>, updatedMs: number): LoadedBootstrap {
-  return { message: messages.bootstrap, secrets: messages.secrets, updatedMs };
+function loadedBootstrap({ messages, discoverable }: LoadedParts, updatedMs: number): LoadedBootstrap {
+  return { discoverable, message: messages.bootstrap, secrets: messages.secrets, updatedMs };
 }
 
 function membersOf({ cluster, message }: ManagedCluster) {

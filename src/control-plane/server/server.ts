@@ -25,6 +25,7 @@ import { compileModule } from '../../wasm/instantiate.ts';
 import { LbKernel, LbTables } from '../../wasm/lb.ts';
 import { SharedMemoryOwner } from '../../wasm/shared-memory-owner.ts';
 import { ClusterManager } from '../cluster-manager/cluster-manager.ts';
+import { DynamicResources } from '../discovery/dynamic-resources.ts';
 import { DnsResolvers } from '../dns/resolvers.ts';
 import { type ConnectionsLeft, tellConnectionsLeft } from '../drain/connections-left.ts';
 import { DrainManager } from '../drain/drain-manager.ts';
@@ -106,6 +107,7 @@ export class Server {
   readonly #connectionsLeft: ConnectionsLeft;
   /** Undefined where the bootstrap has none. */
   readonly #overload: OverloadManager | undefined;
+  readonly #dynamicResources: DynamicResources;
   readonly #fileWatches: FileWatches;
   readonly #tlsReloads: TlsReloads;
   readonly statSinks: StatSinks;
@@ -217,6 +219,19 @@ export class Server {
       strategy: deps.drainStrategy,
     });
     this.config = new LoadedConfig(bootstrap, clock.wallMs(), this.clusterManager, this.listenerManager);
+    this.#dynamicResources = new DynamicResources({
+      settings: bootstrap.dynamicResources,
+      discoverable: () => this.config.bootstrap.discoverable,
+      clusters: this.clusterManager,
+      listeners: this.listenerManager,
+      stats: this.stats,
+      clock,
+      hash: (text) => lbKernel.xxHash64(text),
+      log: loggers.get('config'),
+      faults,
+      unknownFields,
+      onDeprecatedFields: (fields) => noteDeprecatedFields(fields, this.stats, this.#log),
+    });
     const managers = { clusters: this.clusterManager, listeners: this.listenerManager, runtime };
     this.#fileWatches = new FileWatches({ clock, faults, log: loggers.get('file') });
     this.#tlsReloads = new TlsReloads({
@@ -356,6 +371,7 @@ export class Server {
     const clustersAreReady = this.#init.add('cluster manager');
     const { listeners, messages, runtimeLayers } = this.bootstrap;
     const layersAreReady = runtimeTargets(runtimeLayers).map((target) => this.#init.add(target));
+    const discoveryIsDone = this.#dynamicResources.hasListeners ? this.#init.add('LDS') : (): void => {};
     const listenersAreReady = listeners.map(({ name }) => this.#init.add(listenerTarget(name)));
     this.#init.begin();
     this.#gauges.update();
@@ -363,10 +379,10 @@ export class Server {
       // They ask for runtime values as soon as they do anything.
       await this.#runtimeIsLoaded;
       for (const isReady of layersAreReady) isReady();
-      if (!this.#isStopping) await this.clusterManager.start();
+      if (!this.#isStopping) await this.#startClusters();
     };
     // Names are looked up while the workers start.
-    const clustersAreWarm = layersAreReady.length === 0 ? this.clusterManager.start() : startClusters();
+    const clustersAreWarm = layersAreReady.length === 0 ? this.#startClusters() : startClusters();
     const workersAreStarted = this.workers.start({
       shared: {
         http1: compileHttp1(),
@@ -402,6 +418,8 @@ export class Server {
       // The first of the configuration that fails is told of, whichever fails first.
       await Promise.allSettled(opening);
       await Promise.all(opening);
+      if (!this.#isStopping) await this.#dynamicResources.discoverListeners();
+      discoveryIsDone();
     };
     // Workers are told of listeners right behind their work: this thread has other things to load than to wait for them. One
     // that cannot start opens none, and says more of why.
@@ -418,6 +436,14 @@ export class Server {
     this.#watchdog.start();
     this.#loopStats.start(this.#clock);
     this.#log.info('all clusters and listeners initialized, serving');
+  }
+
+  #startClusters(): Promise<void> {
+    const started = Promise.withResolvers<void>();
+    const isWarm = this.clusterManager.start(started.promise);
+    // Behind those of the bootstrap, by whose names the others may not go.
+    started.resolve(this.#dynamicResources.discoverClusters());
+    return isWarm;
   }
 
   /** Has the health checks that clients make fail, so that they go elsewhere; or succeed again. */
@@ -458,6 +484,7 @@ export class Server {
   async stop(graceMs: number): Promise<void> {
     this.#isStopping = true;
     this.updates.stop();
+    this.#dynamicResources.close();
     this.#flush.stop();
     this.statSinks.eventStream?.close();
     this.runtime.close();

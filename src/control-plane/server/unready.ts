@@ -46,14 +46,16 @@ export function* unready({ init, clusters, listeners, listenersAtStart }: Unread
     for (const [{ name }, message] of listenersAtStart) {
       if (waited.has(listenerTarget(name))) yield unreadyListener({ name, message });
     }
-  } else {
-    for (const record of listeners.dump()) if (record.state === 'warming') yield unreadyListener(record);
+  }
+  for (const record of listeners.dump()) {
+    const isTold = init.phase !== 'initialized' && !record.addedViaApi;
+    if (record.state === 'warming' && !isTold) yield unreadyListener(record);
   }
   for (const { cluster, message, waitsFor } of clusters.warming()) {
     yield { component: 'cluster', name: cluster.name, message, targets: waitsFor };
   }
 }
 
-function unreadyListener({ name, message }: Pick<ResourceRecord<ListenerSettings>, 'name' | 'message'>): Unready {
+function unreadyListener({ name, message }: Pick<ResourceRecord, 'name' | 'message'>): Unready {
   return { component: 'listener', name, message, targets: [listenerTarget(name)] };
 }

@@ -1,38 +1,38 @@
 // Resources from a file that holds a DiscoveryResponse, which is read at the start and each time that another one is moved over it.
-// Main thread; a file is read and taken as a whole.
+// Main thread; a file is read as a whole, and one after the other.
 
 import { errorMessage } from '../../base/errors.ts';
 import type { FaultBoundary } from '../../base/fault-boundary.ts';
-import { type FileSourceSettings, readResponseFile, type UnknownFieldPolicy } from '../../config/index.ts';
+import {
+  type FileSourceSettings,
+  openResponseFile,
+  type ResourceType,
+  type UnknownFieldPolicy,
+} from '../../config/index.ts';
 import type { Logger } from '../../log/index.ts';
 import { MoveWatch, type MoveWatchEvents } from './move-watch.ts';
 import type { Subscription, SubscriptionOwner } from './subscription.ts';
 import type { SubscriptionStats } from './subscription-stats.ts';
 
-type TypeName = Parameters<typeof readResponseFile>[1];
-type ResourceOf<Name extends TypeName> =
-  Exclude<ReturnType<typeof readResponseFile<Name>>, { readonly faults: unknown }> extends {
-    readonly resources: readonly (infer Resource)[];
-  }
-    ? Resource
-    : never;
-
-export interface FileSubscriptionOptions<Name extends TypeName> {
+export interface FileSubscriptionOptions<Resource> {
   readonly source: FileSourceSettings;
-  /** Full name of the resources' message. */
-  readonly typeName: Name;
+  /** How resources are read, as things are at the moment. */
+  readonly type: () => ResourceType<Resource>;
   readonly unknownFields: UnknownFieldPolicy;
   readonly stats: SubscriptionStats;
   readonly log: Logger;
   readonly faults: FaultBoundary;
-  readonly owner: SubscriptionOwner<ResourceOf<Name>>;
+  readonly owner: SubscriptionOwner<Resource>;
 }
 
-export class FileSubscription<Name extends TypeName> implements Subscription {
-  readonly #options: FileSubscriptionOptions<Name>;
+export class FileSubscription<Resource> implements Subscription {
+  readonly #options: FileSubscriptionOptions<Resource>;
   #watch: MoveWatch | undefined;
+  /** `again`: there is another file than the one that is being read. */
+  #reading: 'no' | 'yes' | 'again' = 'no';
+  #isClosed = false;
 
-  constructor(options: FileSubscriptionOptions<Name>) {
+  constructor(options: FileSubscriptionOptions<Resource>) {
     this.#options = options;
   }
 
@@ -55,27 +55,52 @@ export class FileSubscription<Name extends TypeName> implements Subscription {
   }
 
   close(): void {
+    this.#isClosed = true;
     this.#watch?.close();
   }
 
   #read(): void {
-    const { source, typeName, unknownFields, stats, log, owner } = this.#options;
+    if (this.#reading !== 'no') {
+      this.#reading = 'again';
+      return;
+    }
+    const { source, faults } = this.#options;
+    this.#reading = 'yes';
+    faults.run(`taking over ${source.path}`, async () => {
+      try {
+        await this.#takeOver();
+      } finally {
+        const isOutdated = this.#reading === 'again';
+        this.#reading = 'no';
+        if (isOutdated && !this.#isClosed) this.#read();
+      }
+    });
+  }
+
+  async #takeOver(): Promise<void> {
+    const { source, type, unknownFields, stats, log, owner } = this.#options;
     const attempt = stats.attempt();
-    const read = readResponseFile(source.path, typeName, unknownFields);
-    if ('faults' in read) {
+    const response = openResponseFile(source.path, type(), unknownFields);
+    if ('faults' in response) {
       attempt.failed();
-      for (const fault of read.faults) log.warning(`resources are not taken over: ${fault}`);
+      for (const fault of response.faults) log.warning(`resources are not taken over: ${fault}`);
       owner.onFailed();
       return;
     }
-    for (const warning of read.warnings) log.warning(warning);
-    const refusal = owner.onResources(read.resources as readonly ResourceOf<Name>[], read.version);
-    if (refusal === undefined) {
-      attempt.updated(read.version);
+    for (const warning of response.warnings) log.warning(warning);
+    let refusals: readonly string[];
+    try {
+      refusals = await owner.onResponse(response);
+    } catch (error) {
+      attempt.rejected();
+      owner.onFailed();
+      throw error;
+    }
+    if (refusals.length === 0) {
+      attempt.updated(response.version);
       return;
     }
     attempt.rejected();
-    log.warning(`${source.path} is refused: ${refusal}`);
-    owner.onFailed();
+    for (const refusal of refusals) log.warning(`${source.path} is refused: ${refusal}`);
   }
 }

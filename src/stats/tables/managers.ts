@@ -44,7 +44,7 @@ export const RUNTIME_STATS = statTable({
   override_dir_not_exists: 'counter',
 });
 
-/** runtime.*, where a layer comes by discovery: how its resources came. */
+/** cluster_manager.cds.*, listener_manager.lds.*, and runtime.*, where a layer comes by discovery: how resources came. */
 export const SUBSCRIPTION_STATS = statTable({
   update_attempt: 'counter',
   update_success: 'counter',

@@ -23,7 +23,7 @@ export const BOOTSTRAP_SUPPORT: SupportTable = {
     fields: {
       node: supported(),
       static_resources: supported(),
-      dynamic_resources: rejected('write listeners and clusters into static_resources'),
+      dynamic_resources: supported(),
       cluster_manager: supported(),
       flags_path: warned(),
       stats_sinks: supported(),
@@ -118,6 +118,13 @@ export const BOOTSTRAP_SUPPORT: SupportTable = {
   'proxy.config.bootstrap.v3.RuntimeLayer.RtdsLayer': {
     otherwise: rejected(),
     fields: { name: supported('of the resource'), rtds_config: supported() },
+  },
+  'proxy.config.bootstrap.v3.Bootstrap.DynamicResources': {
+    otherwise: rejected('this build reads clusters and listeners from files'),
+    fields: {
+      cds_config: supported('what a response has not is removed; what may not be is refused for itself'),
+      lds_config: supported('as cds_config; the routes of a listener stand in it'),
+    },
   },
   'proxy.config.core.v3.ConfigSource': {
     otherwise: rejected(),

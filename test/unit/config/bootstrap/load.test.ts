@@ -191,7 +191,6 @@ describe('a bootstrap is refused for', () => {
       name: 'discovery without an identity',
       bootstrap: { dynamic_resources: {} },
       errors: [
-        'dynamic_resources: dynamic_resources is not supported by this build: write listeners and clusters into static_resources',
         'node.id: is required by dynamic_resources; set it here or with --service-node',
         'node.cluster: is required by dynamic_resources; set it here or with --service-cluster',
       ],

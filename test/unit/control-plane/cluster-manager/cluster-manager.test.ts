@@ -146,6 +146,33 @@ describe('the cluster manager', () => {
     impatient.manager.stop();
   });
 
+  it('waits for clusters that discovery brings before it is over, for as long as they are wanted', async () => {
+    await using server = await DnsServer.start();
+    const silent = dnsCluster(server);
+    const discovered = Promise.withResolvers<void>();
+    const fixture = new Fixture();
+    const { manager } = fixture;
+    let isWarm = false;
+    const started = manager.start(discovered.promise).then(() => {
+      isWarm = true;
+    });
+    await new Promise(setImmediate);
+    assert.equal(isWarm, false);
+    server.tamper(() => []);
+    manager.put(silent, '1');
+    manager.put({ ...silent, name: 'gone' }, '1');
+    discovered.resolve();
+    await new Promise(setImmediate);
+    assert.deepEqual([isWarm, fixture.value('cluster_manager.warming_clusters')], [false, 2]);
+    manager.remove('web');
+    await new Promise(setImmediate);
+    assert.equal(isWarm, false);
+    manager.remove('gone');
+    await started;
+    assert.equal(fixture.value('cluster_manager.warming_clusters'), 0);
+    manager.stop();
+  });
+
   it('keeps the places of members that stay, and counts each change once', async () => {
     await using server = await DnsServer.start();
     server.set('web.test', ['10.0.0.1', '10.0.0.2']);

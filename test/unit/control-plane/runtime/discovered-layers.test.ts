@@ -3,8 +3,12 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { type RuntimeLayerSettings, UnknownFieldPolicy } from '../../../../src/config/index.ts';
-import type { RuntimeResource } from '../../../../src/control-plane/runtime/discovered-values.ts';
+import {
+  type DiscoveredResponse,
+  type RuntimeLayerSettings,
+  type RuntimeResource,
+  UnknownFieldPolicy,
+} from '../../../../src/config/index.ts';
 import { Runtime, type RuntimeDependencies } from '../../../../src/control-plane/runtime/runtime.ts';
 import { Loggers } from '../../../../src/log/index.ts';
 import type { JsonObject } from '../../../support/bootstrap.ts';
@@ -20,6 +24,17 @@ const TEXT = { kind: 'stringValue', stringValue: '1' };
 
 function response(layer: JsonObject, { version = '1', name = 'some' } = {}): JsonObject {
   return { version_info: version, resources: [{ '@type': TYPE, name, layer }] };
+}
+
+/** As a subscription brings it. */
+function respond(resources: readonly RuntimeResource[]): DiscoveredResponse<RuntimeResource> {
+  const good = { isGood: true, message: new Uint8Array(0), warnings: [], deprecatedFields: new Map() } as const;
+  return {
+    version: '1',
+    names: resources.map(({ name }) => name),
+    warnings: [],
+    read: () => resources.map((resource) => ({ ...good, name: resource.name, resource })),
+  };
 }
 
 interface Options {
@@ -127,13 +142,10 @@ describe('a runtime layer that comes by discovery', () => {
         response({ x: null, y: { z: [] } }),
         `${file} is refused: Invalid runtime entry value for x; Invalid runtime entry value for y.z`,
       ],
-      [
-        response({ x: 2 }, { name: '' }),
-        `resources are not taken over: ${file}:1:105: resources[0].name: must not be empty`,
-      ],
+      [response({ x: 2 }, { name: '' }), `${file} is refused: ${file}:1:105: resources[0].name: must not be empty`],
       [
         { resources: [{ '@type': 'type.googleapis.com/envoy.config.cluster.v3.Cluster', name: 'x' }] },
-        `resources are not taken over: ${file}:1:15: resources[0]: is no proxy.service.runtime.v3.Runtime`,
+        `${file} is refused: ${file}:1:15: resources[0]: is no proxy.service.runtime.v3.Runtime`,
       ],
     ];
     for (const [contents, reason] of faulty) {
@@ -145,8 +157,8 @@ describe('a runtime layer that comes by discovery', () => {
     }
     assert.deepEqual((await stats()).slice(1, 4), [
       'runtime.update_attempt: 7',
-      'runtime.update_failure: 2',
-      'runtime.update_rejected: 4',
+      'runtime.update_failure: 0',
+      'runtime.update_rejected: 6',
     ]);
     rmSync(file);
     await eventually(() => log.some((line) => line.includes('no such file')), 'a line about the file that is gone');
@@ -235,7 +247,7 @@ describe('a runtime layer that comes by discovery', () => {
     let answer = (_: RuntimeResource[]): unknown => undefined;
     const opened = open(t, {
       subscribe: (_, owner) => {
-        answer = (resources) => owner.onResources(resources, '1');
+        answer = (resources) => owner.onResponse(respond(resources));
         return { start() {}, close() {} };
       },
     });

@@ -73,7 +73,6 @@ describe('what is not initialized yet', () => {
     init.begin();
     const record = (name: string, state: 'active' | 'warming') => ({
       name,
-      resource: listeners[0]!,
       message: messages.listeners[0]!,
       addedViaApi: true,
       version: '1',

@@ -1,0 +1,76 @@
+// Clusters and listeners that come by discovery are read as those of the bootstrap are: the same checks, the same conversions, with
+// what the bootstrap says for all resources.
+
+import type { ClusterSettings, ListenerSettings } from '../../snapshot/index.ts';
+import { checkImpliedExtensions, impliedByCluster, impliedByListener } from '../bootstrap/implied-extensions.ts';
+import type { MessageTypes } from '../proto/generated/messages.ts';
+import { protoSchema } from '../proto/root.ts';
+import { ResourceChecks } from '../resource-checks.ts';
+import { convertCluster } from '../resources/cluster.ts';
+import { ClusterNames, type Conversion } from '../resources/conversion.ts';
+import { type ExtensionManifests, NO_EXTENSIONS } from '../resources/extension-manifests.ts';
+import type { FaultSink } from '../resources/fault-sink.ts';
+import { convertListener } from '../resources/listener.ts';
+import { fieldPath } from '../source/field-path.ts';
+import { type DisabledExtensions, NONE_DISABLED } from '../support/index.ts';
+import type { ResourceType } from './resource-type.ts';
+
+const CLUSTER_TYPE = 'proxy.config.cluster.v3.Cluster';
+const LISTENER_TYPE = 'proxy.config.listener.v3.Listener';
+
+export class DiscoverableResources {
+  readonly #conversion: Conversion;
+  readonly #extensions: ExtensionManifests;
+  readonly #disabled: DisabledExtensions;
+
+  /** @param conversion of the bootstrap. */
+  constructor(
+    conversion: Conversion,
+    extensions: ExtensionManifests = NO_EXTENSIONS,
+    disabled: DisabledExtensions = NONE_DISABLED,
+  ) {
+    this.#conversion = conversion;
+    this.#extensions = extensions;
+    this.#disabled = disabled;
+  }
+
+  /** For one response. */
+  clusters(): ResourceType<ClusterSettings> {
+    const scene = this.#scene(this.#conversion.clusters);
+    return this.#type<MessageTypes[typeof CLUSTER_TYPE], ClusterSettings>(CLUSTER_TYPE, (message, at, faults) => {
+      checkImpliedExtensions(impliedByCluster(message, at), this.#disabled, faults);
+      return convertCluster(message, at, { ...scene, faults });
+    });
+  }
+
+  /** For one response. @param clusterNames of those that there are. */
+  listeners(clusterNames: Iterable<string>): ResourceType<ListenerSettings> {
+    const scene = this.#scene(new ClusterNames(clusterNames, { areComplete: false }));
+    return this.#type<MessageTypes[typeof LISTENER_TYPE], ListenerSettings>(LISTENER_TYPE, (message, at, faults) => {
+      // Without one nobody could say later which of them has changed.
+      if (message.name === '') faults.error(fieldPath(at, 'name'), 'is required of a listener that discovery brings');
+      checkImpliedExtensions(impliedByListener(message, at), this.#disabled, faults);
+      return convertListener(message, at, { ...scene, faults });
+    });
+  }
+
+  /** Without who is told of faults. */
+  #scene(clusters: ClusterNames): Omit<Conversion, 'faults'> {
+    return { ...this.#conversion, clusters, dnsCaches: this.#conversion.dnsCaches?.copy() };
+  }
+
+  #type<Message extends { readonly name: string }, Settings>(
+    typeName: string,
+    convert: (message: Message, at: string, faults: FaultSink) => Settings | undefined,
+  ): ResourceType<Settings> {
+    const checks = ResourceChecks.of(protoSchema(), this.#extensions);
+    return {
+      typeName,
+      nameOf: (message) => (message as Message).name,
+      read: (content, at, faults) => {
+        const deprecatedFields = checks.check(content, at, faults, this.#disabled);
+        return { resource: convert(content.message as unknown as Message, at, faults), deprecatedFields };
+      },
+    };
+  }
+}

@@ -1,0 +1,115 @@
+// All resources of one type that come by discovery, in the state of the world: each response says which there are. What is new or
+// other is put, what is not among them is taken away, and what may not be is refused for itself, with the one before it kept. Main
+// thread; rests between two resources, so that others get their turns.
+
+import { errorMessage } from '../../base/errors.ts';
+import { TimeSlice } from '../../base/time-slice.ts';
+import type { DiscoveredResource, DiscoveredResponse } from '../../config/index.ts';
+import type { Logger } from '../../log/index.ts';
+import type { RefusedResource } from '../resource-record.ts';
+import type { SubscriptionOwner } from '../subscription/subscription.ts';
+
+/** Who has the resources. */
+export interface ResourceManager<Settings> {
+  /** Those that discovery has brought, and those that it could not. */
+  discoveredNames(): Iterable<string>;
+  /**
+   * @returns false where there is one of this name that discovery has not brought, which stays; or where none are taken any more.
+   * @throws when it cannot be had; the one before it stays.
+   */
+  put(settings: Settings, version: string, message: Uint8Array): boolean | Promise<boolean>;
+  remove(name: string): unknown;
+  /** One that may not be; nothing is noted of it where one stays that discovery has not brought. */
+  refuse(refused: RefusedResource, version: string): void;
+  /** The last of which nothing was refused. */
+  accept(version: string): void;
+}
+
+export interface DiscoveredSetDependencies<Settings> {
+  /** As messages name one of them: `cluster`. */
+  readonly kind: string;
+  readonly manager: ResourceManager<Settings>;
+  /** What is not among the resources any more goes before the others are put, which may need its place; or behind that. */
+  readonly removes: 'first' | 'last';
+  readonly log: Logger;
+  readonly onDeprecatedFields: (fields: ReadonlyMap<string, number>) => void;
+  /** Told with each response that has been gone through, and with each that there is none. */
+  readonly onAnswered: () => void;
+}
+
+export class DiscoveredSet<Settings> implements SubscriptionOwner<Settings> {
+  readonly #deps: DiscoveredSetDependencies<Settings>;
+  #isClosed = false;
+
+  constructor(deps: DiscoveredSetDependencies<Settings>) {
+    this.#deps = deps;
+  }
+
+  /** Nothing is put or removed any more. */
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  onFailed(): void {
+    this.#deps.onAnswered();
+  }
+
+  async onResponse(response: DiscoveredResponse<Settings>): Promise<readonly string[]> {
+    const { manager, removes } = this.#deps;
+    const named = new Set(response.names);
+    const gone = [...manager.discoveredNames()].filter((name) => !named.has(name));
+    const slice = new TimeSlice();
+    if (removes === 'first') await this.#remove(gone, slice);
+    const refusals = await this.#put(response, slice);
+    if (removes === 'last') await this.#remove(gone, slice);
+    if (this.#isClosed) return refusals;
+    if (refusals.length === 0) manager.accept(response.version);
+    this.#deps.onAnswered();
+    return refusals;
+  }
+
+  async #remove(names: readonly string[], slice: TimeSlice): Promise<void> {
+    for (const name of names) {
+      if (this.#isClosed) return;
+      await this.#deps.manager.remove(name);
+      if (slice.isOverNow()) await slice.rest();
+    }
+  }
+
+  async #put({ version, read }: DiscoveredResponse<Settings>, slice: TimeSlice): Promise<readonly string[]> {
+    const refusals: string[] = [];
+    const taken = new Set<string>();
+    for (const resource of read()) {
+      if (this.#isClosed) break;
+      const refusal = taken.has(resource.name) ? this.#refuseSecond(resource) : await this.#take(resource, version);
+      refusals.push(...refusal);
+      taken.add(resource.name);
+      if (slice.isOverNow()) await slice.rest();
+    }
+    return refusals;
+  }
+
+  #refuseSecond({ name }: DiscoveredResource<Settings>): readonly string[] {
+    return name === '' ? [] : [`duplicate ${this.#deps.kind} ${name} found`];
+  }
+
+  /** @returns why it is refused. */
+  async #take(resource: DiscoveredResource<Settings>, version: string): Promise<readonly string[]> {
+    const { kind, manager, log, onDeprecatedFields } = this.#deps;
+    const { name, message } = resource;
+    for (const warning of resource.warnings) log.warning(warning);
+    if (!resource.isGood) {
+      if (name !== '') manager.refuse({ name, message, error: resource.errors.join('; ') }, version);
+      return resource.errors.map((error) => (name === '' ? error : `${kind} ${name}: ${error}`));
+    }
+    onDeprecatedFields(resource.deprecatedFields);
+    try {
+      const isTaken = await manager.put(resource.resource, version, message);
+      if (!isTaken)
+        log.warning(`${kind} ${name} is left out: the bootstrap has one of this name, or none are taken any more`);
+      return [];
+    } catch (error) {
+      return [`${kind} ${name}: ${errorMessage(error)}`];
+    }
+  }
+}

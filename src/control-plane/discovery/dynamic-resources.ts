@@ -1,0 +1,99 @@
+// Clusters and listeners that come from outside while the proxy runs (CDS, LDS): asks for them, and has their managers take them in.
+// Main thread.
+
+import type { Clock } from '../../base/clock.ts';
+import type { FaultBoundary } from '../../base/fault-boundary.ts';
+import type {
+  ConfigSourceSettings,
+  DiscoverableResources,
+  DynamicResourcesSettings,
+  ResourceType,
+  UnknownFieldPolicy,
+} from '../../config/index.ts';
+import type { Logger } from '../../log/index.ts';
+import type { ClusterSettings, ListenerSettings } from '../../snapshot/index.ts';
+import type { StatsStore } from '../../stats/index.ts';
+import { FileSubscription } from '../subscription/file-subscription.ts';
+import { FirstAnswer } from '../subscription/first-answer.ts';
+import { SubscriptionStats } from '../subscription/subscription-stats.ts';
+import { DiscoveredSet, type ResourceManager } from './discovered-set.ts';
+
+export interface DynamicResourcesDependencies {
+  readonly settings: DynamicResourcesSettings;
+  /** Of the bootstrap in force. */
+  readonly discoverable: () => DiscoverableResources;
+  readonly clusters: ResourceManager<ClusterSettings> & { names(): Iterable<string> };
+  readonly listeners: ResourceManager<ListenerSettings>;
+  readonly stats: StatsStore;
+  readonly clock: Clock;
+  /** XXH64. */
+  readonly hash: (text: string) => bigint;
+  readonly log: Logger;
+  readonly faults: FaultBoundary;
+  readonly unknownFields: UnknownFieldPolicy;
+  readonly onDeprecatedFields: (fields: ReadonlyMap<string, number>) => void;
+}
+
+interface Discovery<Settings> {
+  readonly kind: string;
+  /** Of its stats, with its dot. */
+  readonly prefix: string;
+  readonly manager: ResourceManager<Settings>;
+  readonly removes: 'first' | 'last';
+  readonly type: () => ResourceType<Settings>;
+}
+
+export class DynamicResources {
+  readonly #deps: DynamicResourcesDependencies;
+  #closes: (() => void)[] = [];
+
+  constructor(deps: DynamicResourcesDependencies) {
+    this.#deps = deps;
+  }
+
+  get hasListeners(): boolean {
+    return this.#deps.settings.listeners !== undefined;
+  }
+
+  /** Resolves with the first answer, whose clusters have been put then, or when it takes too long; at once where none come. */
+  discoverClusters(): Promise<void> {
+    const { settings, clusters: manager, discoverable } = this.#deps;
+    const type = (): ResourceType<ClusterSettings> => discoverable().clusters();
+    const prefix = 'cluster_manager.cds.';
+    // Listeners and routes may lead to those that go for as long as there is nothing in their place.
+    return this.#discover(settings.clusters, { kind: 'cluster', prefix, manager, removes: 'last', type });
+  }
+
+  /** The same with listeners, whose routes are to find the clusters of the first answer. */
+  discoverListeners(): Promise<void> {
+    const { settings, listeners: manager, clusters, discoverable } = this.#deps;
+    const type = (): ResourceType<ListenerSettings> => discoverable().listeners(clusters.names());
+    const prefix = 'listener_manager.lds.';
+    // Others may need their addresses.
+    return this.#discover(settings.listeners, { kind: 'listener', prefix, manager, removes: 'first', type });
+  }
+
+  /** Nothing is asked for, put or removed any more. */
+  close(): void {
+    for (const close of this.#closes) close();
+    this.#closes = [];
+  }
+
+  #discover<Settings>(source: ConfigSourceSettings | undefined, discovery: Discovery<Settings>): Promise<void> {
+    if (source === undefined) return Promise.resolve();
+    const { stats: store, clock, hash, log, faults, unknownFields, onDeprecatedFields } = this.#deps;
+    const { kind, prefix, manager, removes, type } = discovery;
+    const stats = new SubscriptionStats(store, prefix, clock, hash);
+    const answer = new FirstAnswer(`discovery of ${kind}s`, source.initialFetchTimeoutMs, { clock, log, stats });
+    const onAnswered = (): void => answer.came();
+    const owner = new DiscoveredSet({ kind, manager, removes, log, onDeprecatedFields, onAnswered });
+    const subscription = new FileSubscription({ source: source.file, type, unknownFields, stats, log, faults, owner });
+    this.#closes.push(() => {
+      subscription.close();
+      owner.close();
+      answer.close();
+    });
+    subscription.start();
+    return answer.promise;
+  }
+}

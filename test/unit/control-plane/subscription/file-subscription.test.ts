@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { describe, it, type TestContext } from 'node:test';
+import { RUNTIME_TYPE, UnknownFieldPolicy } from '../../../../src/config/index.ts';
+import { FileSubscription } from '../../../../src/control-plane/subscription/file-subscription.ts';
+import type { SubscriptionOwner } from '../../../../src/control-plane/subscription/subscription.ts';
+import { SubscriptionStats } from '../../../../src/control-plane/subscription/subscription-stats.ts';
+import { Loggers } from '../../../../src/log/index.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { notedFaults } from '../../../support/faults.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+import { statsFixture } from '../../../support/stats.ts';
+
+function open(t: TestContext, owner: SubscriptionOwner<unknown>) {
+  const folder = mkdtempSync(path.join(tmpdir(), 'weir-subscription-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const file = path.join(folder, 'response.json');
+  const { faults, reports } = notedFaults();
+  const { store } = statsFixture();
+  const log: string[] = [];
+  const sink = { write: ({ message }: { message: string }) => void log.push(message) };
+  const subscription = new FileSubscription({
+    source: { path: file, watchedFolder: undefined },
+    type: () => RUNTIME_TYPE,
+    unknownFields: new UnknownFieldPolicy('warn'),
+    stats: new SubscriptionStats(store, 'x.', new ManualClock()),
+    log: new Loggers({ levels: { default: 'info' }, threadId: 0, sink }).get('config'),
+    faults,
+    owner,
+  });
+  t.after(() => subscription.close());
+  return {
+    subscription,
+    reports,
+    log,
+    value: (name: string): number => store.value(`x.update_${name}`) ?? 0,
+    write(version: number): void {
+      writeFileSync(`${file}.next`, JSON.stringify({ version_info: String(version) }));
+      renameSync(`${file}.next`, file);
+    },
+  };
+}
+
+describe('a subscription to a file', () => {
+  it('tells one response after the other, and of several that come meanwhile the last', async (t) => {
+    const versions: string[] = [];
+    let go = Promise.withResolvers<readonly string[]>();
+    const opened = open(t, {
+      onResponse: (response) => {
+        versions.push(response.version);
+        return go.promise;
+      },
+      onFailed: () => assert.fail(),
+    });
+    opened.write(1);
+    opened.subscription.start();
+    await eventually(() => versions.length === 1, 'the first response');
+    for (const version of [2, 3, 4]) {
+      opened.write(version);
+      await eventually(() => opened.log.length >= version - 1, 'news of the file');
+    }
+    assert.deepEqual(versions, ['1']);
+    const first = go;
+    go = Promise.withResolvers();
+    first.resolve([]);
+    await eventually(() => versions.length === 2, 'the last response');
+    go.resolve([]);
+    await eventually(() => opened.value('success') === 2, 'two updates');
+    assert.deepEqual([versions, opened.value('attempt')], [['1', '4'], 2]);
+  });
+
+  it('goes on when an owner fails, and says so to it', async (t) => {
+    let failures = 0;
+    let isBroken = true;
+    const opened = open(t, {
+      onResponse: async () => {
+        if (isBroken) throw new Error('broken');
+        return [];
+      },
+      onFailed: () => {
+        failures += 1;
+      },
+    });
+    opened.write(1);
+    opened.subscription.start();
+    await eventually(() => opened.reports.length === 1, 'a fault');
+    assert.deepEqual([failures, opened.value('rejected'), opened.value('success')], [1, 1, 0]);
+    isBroken = false;
+    opened.write(2);
+    await eventually(() => opened.value('success') === 1, 'an update');
+  });
+
+  it('reads nothing any more once it is closed', async (t) => {
+    const versions: string[] = [];
+    const go = Promise.withResolvers<readonly string[]>();
+    const opened = open(t, {
+      onResponse: (response) => {
+        versions.push(response.version);
+        return go.promise;
+      },
+      onFailed: () => assert.fail(),
+    });
+    opened.write(1);
+    opened.subscription.start();
+    opened.write(2);
+    await eventually(() => opened.log.length > 0, 'news of the file');
+    opened.subscription.close();
+    go.resolve([]);
+    await eventually(() => opened.value('success') === 1, 'an update');
+    assert.deepEqual(versions, ['1']);
+  });
+});
