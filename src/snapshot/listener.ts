@@ -15,6 +15,7 @@ import type { FormatSegments } from './format.ts';
 import type { ForwardingSettings } from './forwarding.ts';
 import type { Http2Settings } from './http2.ts';
 import type { LocalReplySettings } from './local-reply.ts';
+import type { MatchTree } from './matcher.ts';
 import type { Metadata } from './metadata.ts';
 import type { ExtensionTerminalSettings } from './network-filter.ts';
 import type { NormalizationSettings } from './normalization.ts';
@@ -64,8 +65,10 @@ export interface HttpConnectionManagerSettings {
   readonly respectsExpectedTimeout: boolean;
   /** Control headers, as `x-proxy-…`, whose values must make sense. */
   readonly strictlyCheckedHeaders: readonly string[];
-  /** What requests say of their client's certificate; absent where nothing, and where what they bring is dropped. */
-  readonly clientCertificate?: ClientCertificateSettings;
+  /** What requests say of their client's certificate. */
+  readonly clientCertificate: ClientCertificateSettings;
+  /** Says it for requests that it leads somewhere; absent where it is the same for all. */
+  readonly clientCertificateMatcher?: MatchTree<ClientCertificateSettings>;
   /** What changes in requests before routes, filters and the proxy itself read them; absent where nothing does. */
   readonly earlyHeaderEdits?: readonly HeaderEdits[];
   /** Absent where replies of the proxy's own go out as they are. */
@@ -141,7 +144,7 @@ export interface ConnectionLifeSettings {
 
 /** X-Forwarded-Client-Cert of connections whose clients have presented a certificate; of others it is dropped. */
 export interface ClientCertificateSettings {
-  readonly mode: 'forward-only' | 'append-forward' | 'sanitize-set' | 'always-forward-only';
+  readonly mode: 'sanitize' | 'forward-only' | 'append-forward' | 'sanitize-set' | 'always-forward-only';
   /** What is said beside its hash. */
   readonly subject: boolean;
   readonly cert: boolean;

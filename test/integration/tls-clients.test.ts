@@ -54,11 +54,30 @@ function as({ certificate, key }: TestCertificate): ConnectionOptions {
   return { ca: ca.certificate, cert: certificate, key };
 }
 
-/** @returns the value that the upstream got, undefined for none. */
-async function told(listener: string, options: ConnectionOptions): Promise<string | undefined> {
-  const head = `x-forwarded-client-cert: ${CLAIM}\r\n`;
+/** @param head what the client says of itself. @returns the value that the upstream got, undefined for none. */
+async function told(
+  listener: string,
+  options: ConnectionOptions,
+  head = `x-forwarded-client-cert: ${CLAIM}\r\n`,
+): Promise<string | undefined> {
   await getOverTls(ports.get(listener)!, { ca: ca.certificate, ...options, head });
   return /\r\nx-forwarded-client-cert: (.*)\r\n/.exec(heads.at(-1)!)?.[1];
+}
+
+/** A predicate of decision trees. */
+function input(type: string, fields: object, exact: string): object {
+  const typed_config = { '@type': `type.googleapis.com/${type}`, ...fields };
+  return { single_predicate: { input: { name: 'input', typed_config }, value_match: { exact } } };
+}
+
+function header(header_name: string, exact: string): object {
+  return input('envoy.type.matcher.v3.HttpRequestHeaderMatchInput', { header_name }, exact);
+}
+
+function telling(predicate: object, fields: object): object {
+  const NAME = 'HttpConnectionManager.ForwardClientCertConfig';
+  const TYPE = `type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.${NAME}`;
+  return { predicate, on_match: { action: { name: 'telling', typed_config: { '@type': TYPE, ...fields } } } };
 }
 
 /** As far as it has come; empty while there is no such file. */
@@ -113,6 +132,31 @@ before(async () => {
         ...routesTo('web'),
         forward_client_cert_details: 'SANITIZE_SET',
         set_current_client_cert_details: { chain: true },
+      },
+    }),
+    tlsListener('matched', {
+      common: asking,
+      http: {
+        ...routesTo('web'),
+        forward_client_cert_details: 'SANITIZE_SET',
+        set_current_client_cert_details: { dns: true },
+        forward_client_cert_matcher: {
+          matcher_list: {
+            matchers: [
+              telling(header('x-as', 'kept'), { forward_client_cert_details: 'FORWARD_ONLY' }),
+              telling(header('x-as', 'anything'), { forward_client_cert_details: 'ALWAYS_FORWARD_ONLY' }),
+              telling(header('x-as', 'nothing'), {}),
+              telling(header('x-forwarded-client-cert', CLAIM), {
+                forward_client_cert_details: 'APPEND_FORWARD',
+                set_current_client_cert_details: { subject: true },
+              }),
+              telling(input('envoy.extensions.matching.common_inputs.ssl.v3.UriSanInput', {}, 'spiffe://weir/alice'), {
+                forward_client_cert_details: 'SANITIZE_SET',
+                set_current_client_cert_details: { uri: true },
+              }),
+            ],
+          },
+        },
       },
     }),
     tlsListener('revoking', {
@@ -185,6 +229,36 @@ describe('what upstreams are told of the certificates of clients', () => {
     assert.equal(await chain(far, between), far.certificate + between.certificate);
     assert.equal(await chain(far, between, ca), far.certificate + between.certificate);
     assert.equal(await chain(alice), alice.certificate);
+  });
+
+  it('is what a decision tree says, and what the mode says where it leads nowhere', async () => {
+    const options = as(alice);
+    const of = (asked: string, client = options): Promise<string | undefined> =>
+      told('matched', client, `x-as: ${asked}\r\nx-forwarded-client-cert: By=me\r\n`);
+    assert.equal(await of('kept'), 'By=me');
+    assert.equal(await of('kept', {}), undefined);
+    assert.equal(await of('anything', {}), 'By=me');
+    assert.equal(await of('nothing'), undefined);
+    assert.match(
+      (await told('matched', options))!,
+      /^By=somebody;Hash=00,By=[^;]+;Hash=[0-9a-f]{64};Subject="CN=alice"$/,
+    );
+    assert.match((await of('other'))!, /^By=[^;]+;Hash=[0-9a-f]{64};URI=spiffe:\/\/weir\/alice$/);
+    assert.match((await of('other', as(odd)))!, /^By=[^;]+;Hash=[0-9a-f]{64}$/);
+    assert.equal(await of('other', {}), undefined);
+  });
+
+  it('is said anew by each request of a connection', async () => {
+    const socket = await tlsClient(ports.get('matched')!, { ca: ca.certificate, ...as(alice) });
+    const seen: (string | undefined)[] = [];
+    for (const asked of ['other', 'nothing', 'kept', 'other']) {
+      socket.write(`GET / HTTP/1.1\r\nhost: a.example\r\nx-as: ${asked}\r\nx-forwarded-client-cert: By=me\r\n\r\n`);
+      await new Promise((resolve) => socket.once('data', resolve));
+      seen.push(/\r\nx-forwarded-client-cert: (.*)\r\n/.exec(heads.at(-1)!)?.[1]);
+    }
+    socket.destroy();
+    assert.match(seen[0]!, /;URI=spiffe/);
+    assert.deepEqual(seen, [seen[0], undefined, 'By=me', seen[0]]);
   });
 
   it('cannot be made to say more by a name that looks like several', async () => {

@@ -422,6 +422,7 @@ export function httpManager(
     kind: 'http-connection-manager',
     statPrefix: 'test',
     accessLogs: [],
+    clientCertificate: { mode: 'sanitize', subject: false, cert: false, chain: false, dns: false, uri: false },
     httpFilters: [],
     upgrades: [],
     routeTable: routeTable(routes),

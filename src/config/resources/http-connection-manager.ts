@@ -1,7 +1,6 @@
 // HttpConnectionManager message → HttpConnectionManagerSettings.
 
 import type {
-  ClientCertificateSettings,
   Http2Settings,
   HttpConnectionManagerSettings,
   HttpFilterSettings,
@@ -12,7 +11,6 @@ import type {
 } from '../../snapshot/index.ts';
 import {
   HttpConnectionManager_CodecType as CodecType,
-  HttpConnectionManager_ForwardClientCertDetails as ForwardClientCert,
   HttpConnectionManager_ServerHeaderTransformation as ServerHeader,
 } from '../proto/generated/enums.ts';
 import { convertAccessLogs } from './access-log/access-log.ts';
@@ -22,6 +20,7 @@ import type { Conversion } from './conversion.ts';
 import { convertEarlyHeaderEdits } from './early-header-edits.ts';
 import { openExtension } from './extension.ts';
 import { type ChainMember, checkTerminalFilter } from './filter-chain-rules.ts';
+import { convertForwardedClientCert } from './forwarded-client-cert.ts';
 import { convertForwarding } from './forwarding.ts';
 import { convertHeadLimits } from './head-limits.ts';
 import { convertHttp1Options } from './http1-options.ts';
@@ -41,12 +40,6 @@ const SERVER_HEADER: Readonly<Record<number, ServerHeaderTransformation>> = {
   [ServerHeader.OVERWRITE]: 'overwrite',
   [ServerHeader.APPEND_IF_ABSENT]: 'append-if-absent',
   [ServerHeader.PASS_THROUGH]: 'pass-through',
-};
-const CLIENT_CERTIFICATE: Readonly<Record<number, ClientCertificateSettings['mode']>> = {
-  [ForwardClientCert.FORWARD_ONLY]: 'forward-only',
-  [ForwardClientCert.APPEND_FORWARD]: 'append-forward',
-  [ForwardClientCert.SANITIZE_SET]: 'sanitize-set',
-  [ForwardClientCert.ALWAYS_FORWARD_ONLY]: 'always-forward-only',
 };
 const DEFAULT_SERVER_NAME = 'proxy';
 const DEFAULT_IDLE_TIMEOUT_MS = 3_600_000;
@@ -93,7 +86,7 @@ export function convertHttpConnectionManager(
     maxRequestHeadersBytes: headLimits.maxHeadBytes,
     maxHeadersCount: headLimits.maxFields,
     ...convertEarlyHeaderEdits(message, at, conversion),
-    ...convertClientCertificate(message),
+    ...convertForwardedClientCert(message, at, conversion),
     ...(message.tracing === null ? {} : { tracing: convertRequestTracing(message, at, conversion) }),
     ...convertReplies(message, at, conversion),
     codec: message.codec_type === CodecType.HTTP1 ? 'http1' : message.codec_type === CodecType.HTTP2 ? 'http2' : 'auto',
@@ -146,16 +139,6 @@ function convertRequestIds(
   if (opened?.typeName !== UUID_REQUEST_ID) return {};
   const { pack_trace_reason, use_request_id_for_trace_sampling } = opened.message as UuidRequestIdConfig;
   return { packsReason: valueOr(pack_trace_reason, true), drawsById: valueOr(use_request_id_for_trace_sampling, true) };
-}
-
-function convertClientCertificate(
-  message: HttpConnectionManager,
-): Pick<HttpConnectionManagerSettings, 'clientCertificate'> {
-  const mode = CLIENT_CERTIFICATE[message.forward_client_cert_details];
-  if (mode === undefined) return {};
-  const said = message.set_current_client_cert_details;
-  const { cert = false, chain = false, dns = false, uri = false } = said ?? {};
-  return { clientCertificate: { mode, subject: valueOr(said?.subject, false), cert, chain, dns, uri } };
 }
 
 /** What names this proxy is a part of the header, so there must be something. */

@@ -4,9 +4,13 @@
 //   By=<URI of our certificate>;Hash=<SHA-256 of the client's>;Cert="…";Chain="…";Subject="…";URI=…;DNS=…
 
 import { createHash, type X509Certificate } from 'node:crypto';
-import type { ClientCertificateSettings } from '../../snapshot/index.ts';
+import type { ClientCertificateSettings, HttpConnectionManagerSettings } from '../../snapshot/index.ts';
 import { HEADER_ID, type RequestHead } from '../../wasm/http1.ts';
-import type { CertificateFacts, TlsFacts } from '../network/tls/connection-tls.ts';
+import { compileMatchTree, type FindMatch } from '../matching/match-tree.ts';
+import { REQUEST_INPUTS } from '../matching/request-inputs.ts';
+import type { CertificateFacts } from '../network/tls/connection-tls.ts';
+import { type RequestSender, RouteRequest } from '../route/route-request.ts';
+import type { WorkerContext } from '../worker-context.ts';
 import { headerText } from './header-text.ts';
 
 const NAME = 'x-forwarded-client-cert';
@@ -14,23 +18,65 @@ const NAME = 'x-forwarded-client-cert';
 const MOST_CERTIFICATES = 16;
 const FORWARDED_CLIENT_CERT = HEADER_ID[NAME];
 
-/** @param settings undefined where every such header is dropped. */
-export function forwardClientCertificate(
-  head: RequestHead,
-  settings: ClientCertificateSettings | undefined,
-  tls: TlsFacts | null,
-): void {
-  if (settings?.mode === 'always-forward-only') return;
-  const isProved = tls !== null && tls.peer !== null;
-  if (settings === undefined || !isProved) {
-    if (head.has(FORWARDED_CLIENT_CERT)) head.dropKnown(FORWARDED_CLIENT_CERT);
-    return;
+/** A request whose origin is known. */
+interface ForwardingRequest extends RequestSender {
+  readonly isInternal: boolean;
+  readonly isFiltered: boolean;
+}
+
+/** Of one connection manager. */
+export class ClientCertificates {
+  readonly #settings: ClientCertificateSettings;
+  /** Null where all requests say the same. */
+  readonly #find: FindMatch<RouteRequest, ClientCertificateSettings> | null;
+  /** Filled anew for each request. */
+  readonly #request: RouteRequest;
+
+  constructor(
+    { runtime, random, lbKernel: kernel }: Pick<WorkerContext, 'runtime' | 'random' | 'lbKernel'>,
+    { clientCertificate, clientCertificateMatcher: tree }: HttpConnectionManagerSettings,
+  ) {
+    this.#settings = clientCertificate;
+    this.#find =
+      tree === undefined
+        ? null
+        : compileMatchTree(
+            tree,
+            REQUEST_INPUTS,
+            { runtime, kernel },
+            (settings: ClientCertificateSettings) => settings,
+          );
+    this.#request = new RouteRequest(random);
   }
-  if (settings.mode === 'forward-only') return;
-  const before = settings.mode === 'append-forward' ? head.header(FORWARDED_CLIENT_CERT) : undefined;
-  if (head.has(FORWARDED_CLIENT_CERT)) head.dropKnown(FORWARDED_CLIENT_CERT);
-  tls.forwardedDetails ??= details(tls.peer!, tls.own, settings);
-  head.append(NAME, before ? `${before},${tls.forwardedDetails}` : tls.forwardedDetails);
+
+  /** @param head as routes read it. */
+  forward(head: RequestHead, sender: ForwardingRequest): void {
+    const settings = this.#find === null ? this.#settings : this.#settingsOf(head, sender, this.#find);
+    if (settings.mode === 'always-forward-only') return;
+    const { tls } = sender.downstream;
+    const peer = tls?.peer ?? null;
+    const isKept = settings.mode === 'forward-only' && peer !== null;
+    if (isKept) return;
+    const saysDetails = settings.mode === 'append-forward' || settings.mode === 'sanitize-set';
+    const before = settings.mode === 'append-forward' ? head.header(FORWARDED_CLIENT_CERT) : undefined;
+    if (head.has(FORWARDED_CLIENT_CERT)) head.dropKnown(FORWARDED_CLIENT_CERT);
+    if (tls === null || peer === null || !saysDetails) return;
+    let told = tls.forwardedDetails.get(settings);
+    if (told === undefined) {
+      told = details(peer, tls.own, settings);
+      tls.forwardedDetails.set(settings, told);
+    }
+    head.append(NAME, before ? `${before},${told}` : told);
+  }
+
+  #settingsOf(
+    head: RequestHead,
+    sender: ForwardingRequest,
+    find: FindMatch<RouteRequest, ClientCertificateSettings>,
+  ): ClientCertificateSettings {
+    this.#request.read(head, sender.isInternal, sender.isFiltered, sender);
+    return find(this.#request) ?? this.#settings;
+  }
 }
 
 function details(peer: CertificateFacts, own: CertificateFacts | null, settings: ClientCertificateSettings): string {

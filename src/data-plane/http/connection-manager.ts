@@ -17,6 +17,7 @@ import { UpstreamCalls } from '../router/upstream-call.ts';
 import { RequestTracing } from '../tracing/request-tracing.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
 import type { WorkerContext } from '../worker-context.ts';
+import { ClientCertificates } from './client-certificate.ts';
 import type { DownstreamStream, RequestReceiver } from './codec/downstream-stream.ts';
 import { Http1ServerConnection } from './codec/http1/server-connection.ts';
 import { beginsAsHttp2 } from './codec/http2/frames.ts';
@@ -77,6 +78,7 @@ export class ConnectionManager implements TerminalFilter, CodecOwner, StreamMana
   readonly filters: FilterChain | null;
   readonly upgrades: Upgrades;
   readonly requestLines: RequestLines;
+  readonly clientCertificates: ClientCertificates;
   readonly normalization: RequestNormalization;
   readonly internalAddresses: InternalAddresses;
   /** Null where the address of the peer, and trusted hops, say who sends requests. */
@@ -144,6 +146,7 @@ export class ConnectionManager implements TerminalFilter, CodecOwner, StreamMana
     this.internalAddresses = new InternalAddresses(settings.forwarding.internalAddresses);
     this.earlyHeaderEditor = compileHeaderEdits(settings.earlyHeaderEdits ?? []);
     this.originDetectors = OriginDetectors.of(settings.forwarding, this.internalAddresses);
+    this.clientCertificates = new ClientCertificates(context, settings);
     this.requestLines = new RequestLines(context, settings, this.internalAddresses);
     this.responseLines = new ResponseLines(settings, context.proxyHeaders);
     const contexts = this.#filterContexts;

@@ -8,7 +8,6 @@ import type { HttpConnectionManagerSettings } from '../../snapshot/index.ts';
 import { HEADER_ID, PreparedLines, type RequestHead } from '../../wasm/http1.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
 import type { WorkerContext } from '../worker-context.ts';
-import { forwardClientCertificate } from './client-certificate.ts';
 import { dropForeignHeaders } from './control-headers.ts';
 import { ForwardingEdits } from './forwarding-edits.ts';
 import type { InternalAddresses } from './internal-addresses.ts';
@@ -113,7 +112,6 @@ export function applyConnectionManagerEdits(
   dropForeignHeaders(head, origin.isInternal, isEdge);
   if (!origin.isInternal) for (const name of lines.internalOnly) head.dropByName(name);
   const { tls } = peer.downstream;
-  forwardClientCertificate(head, settings.clientCertificate, tls);
   // HTTP/1.0 knows no interim responses.
   if (head.has(HEADER_ID.expect) && (!settings.proxiesInterim || head.minorVersion === 0)) {
     head.dropKnown(HEADER_ID.expect);

@@ -22,6 +22,7 @@ import type { RoutedRequest } from '../router/routed-request.ts';
 import type { Router } from '../router/router.ts';
 import type { RequestTracing } from '../tracing/request-tracing.ts';
 import type { WorkerContext } from '../worker-context.ts';
+import type { ClientCertificates } from './client-certificate.ts';
 import { type DownstreamStream, type RequestReceiver, ResetReason } from './codec/downstream-stream.ts';
 import type { FilterChain, StreamFilters } from './filter-chain.ts';
 import { type FilteredStream, NO_LIMITS } from './filtered-stream.ts';
@@ -65,6 +66,7 @@ export interface StreamManager extends ResponseManager {
   readonly filters: FilterChain | null;
   readonly upgrades: Upgrades;
   readonly requestLines: RequestLines;
+  readonly clientCertificates: ClientCertificates;
   /** Null where the address of the peer, and trusted hops, say who sends requests. */
   readonly originDetectors: OriginDetectors | null;
   /** Null where requests are read as they came. */
@@ -296,12 +298,13 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
   prepare(head: RequestHead): void {
     if (this.#isPrepared) return;
     this.#isPrepared = true;
-    const { settings, requestLines } = this.manager;
+    const { settings, requestLines, clientCertificates } = this.manager;
     const { connection } = this.codec;
     this.#origin = this.#detected ?? requestOrigin(head, settings, connection, requestLines.internalAddresses);
     if (this.wantedFacts !== null) this.#tellClient(this.wantedFacts);
     this.isInternal = this.#origin.isInternal;
     applyConnectionManagerEdits(head, settings, requestLines, connection, this.#origin);
+    clientCertificates.forward(head, this);
     if (settings.forwarding.answersRequestId) this.requestId = head.headerByName('x-request-id') ?? '';
   }
 

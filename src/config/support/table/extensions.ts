@@ -10,6 +10,8 @@ export const HTTP_INSPECTOR = 'proxy.extensions.filters.listener.http_inspector.
 export const UDP_PROXY = 'proxy.extensions.filters.udp.udp_proxy.v3.UdpProxyConfig';
 export const UDP_ROUTE = 'proxy.extensions.filters.udp.udp_proxy.v3.Route';
 export const ACCESS_ACTION = 'proxy.config.rbac.v3.Action';
+export const FORWARD_CLIENT_CERT =
+  'proxy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.ForwardClientCertConfig';
 export const ROUTER = 'proxy.extensions.filters.http.router.v3.Router';
 export const FILE_ACCESS_LOG = 'proxy.extensions.access_loggers.file.v3.FileAccessLog';
 export const STDOUT_ACCESS_LOG = 'proxy.extensions.access_loggers.stream.v3.StdoutAccessLog';

@@ -12,7 +12,7 @@ import {
   supportedWhole,
   warned,
 } from '../verdict.ts';
-import { HTTP_CONNECTION_MANAGER, READ_AS_TYPED, ROUTER } from './extensions.ts';
+import { FORWARD_CLIENT_CERT, HTTP_CONNECTION_MANAGER, READ_AS_TYPED, ROUTER } from './extensions.ts';
 
 const UUID_REQUEST_ID = 'proxy.extensions.request_id.uuid.v3.UuidRequestIdConfig';
 const EARLY_HEADER_MUTATION = 'proxy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation';
@@ -93,7 +93,7 @@ export const HTTP_SUPPORT: SupportTable = {
       append_x_forwarded_port: supported(),
       append_local_overload: supported('`x-proxy-local-overloaded`'),
       early_header_mutation_extensions: supportedAs('early header mutation'),
-      forward_client_cert_matcher: rejected('forward_client_cert_details says the same for all requests'),
+      forward_client_cert_matcher: supported('where it leads nowhere, the two fields above count'),
       typed_header_validation_config: rejected('there is one way to validate headers'),
       rds: rejected('write the routes into route_config'),
       scoped_routes: rejected('write the routes into route_config'),
@@ -275,6 +275,10 @@ export const HTTP_SUPPORT: SupportTable = {
       use_node_id: supported(),
       literal_proxy_name: supported(),
     },
+  },
+  [FORWARD_CLIENT_CERT]: {
+    otherwise: rejected(),
+    fields: { forward_client_cert_details: supported(), set_current_client_cert_details: supported() },
   },
   [`${HTTP_CONNECTION_MANAGER}.SetCurrentClientCertDetails`]: {
     otherwise: rejected(),

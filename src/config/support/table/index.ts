@@ -8,7 +8,7 @@ import { CLUSTER_SUPPORT } from './cluster.ts';
 import { CLUSTER_CONNECTIONS_SUPPORT } from './cluster-connections.ts';
 import { CLUSTER_HEALTH_SUPPORT } from './cluster-health.ts';
 import { CLUSTER_HOSTS_SUPPORT } from './cluster-hosts.ts';
-import { ACCESS_ACTION, UDP_ROUTE } from './extensions.ts';
+import { ACCESS_ACTION, FORWARD_CLIENT_CERT, UDP_ROUTE } from './extensions.ts';
 import { GRPC_SERVICE_SUPPORT } from './grpc-service.ts';
 import { HTTP_SUPPORT } from './http.ts';
 import { LISTENER_SUPPORT } from './listener.ts';
@@ -32,7 +32,7 @@ export const SUPPORT: SupportTable = {
   ...ROUTE_MATCH_SUPPORT,
   ...ROUTE_ACTION_SUPPORT,
   ...ROUTE_RATE_LIMIT_SUPPORT,
-  ...matchingSupport([...ROUTE_ACTIONS_OF_MATCHERS, UDP_ROUTE, ACCESS_ACTION]),
+  ...matchingSupport([...ROUTE_ACTIONS_OF_MATCHERS, UDP_ROUTE, ACCESS_ACTION, FORWARD_CLIENT_CERT]),
   ...CLUSTER_SUPPORT,
   ...CLUSTER_HOSTS_SUPPORT,
   ...CLUSTER_CONNECTIONS_SUPPORT,

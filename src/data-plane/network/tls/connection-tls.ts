@@ -4,6 +4,7 @@
 import type { X509Certificate } from 'node:crypto';
 import type { TLSSocket } from 'node:tls';
 import { type AltNames, altNames } from '../../../base/alt-names.ts';
+import type { ClientCertificateSettings } from '../../../snapshot/index.ts';
 import { sessionIdOf } from '../../../tls/session-id.ts';
 
 export interface TlsFacts {
@@ -22,8 +23,8 @@ export interface TlsFacts {
   readonly own: CertificateFacts | null;
   /** The peer's certificate has been held against authorities, hashes or names. */
   readonly isPeerVerified: boolean;
-  /** What requests of the connection say of the peer; made by whoever says it first. */
-  forwardedDetails: string | null;
+  /** What requests of the connection say of the peer, by how they are to say it; made by whoever says it first. */
+  readonly forwardedDetails: Map<ClientCertificateSettings, string>;
 }
 
 export interface CertificateFacts {
@@ -35,7 +36,7 @@ export interface CertificateFacts {
 }
 
 export class ConnectionTls implements TlsFacts {
-  forwardedDetails: string | null = null;
+  readonly forwardedDetails = new Map<ClientCertificateSettings, string>();
   readonly serverName: string;
   readonly protocol: string;
   readonly version: string;
