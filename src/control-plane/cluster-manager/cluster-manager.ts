@@ -214,7 +214,7 @@ export class ClusterManager {
     this.#stats.add('cluster_removed');
     if (active === undefined) return true;
     this.#clusters.delete(name);
-    this.#cold.delete(active);
+    if (this.#cold.delete(active)) this.#countWarming();
     this.#stats.set('active_clusters', this.#clusters.size);
     this.#noteLocal(name, undefined);
     this.#deps.workers.removeCluster(name, this.#drain(active));
@@ -397,13 +397,13 @@ export class ClusterManager {
   #activate(managed: ManagedCluster): void {
     const { name } = managed.cluster;
     if (!this.#warming.delete(name)) return;
-    this.#countWarming();
     const former = this.#clusters.get(name);
     const letGo = former === undefined ? (): void => {} : this.#drain(former);
     this.#serve(managed);
     this.#deps.workers.publishCluster(managed.cluster.snapshot, letGo);
     // That was all of it.
     managed.cluster.takeUpdate();
+    this.#countWarming();
     this.#log.debug(`cluster ${name} ${former === undefined ? 'is new' : 'takes the place of its predecessor'}`);
   }
 

@@ -188,6 +188,34 @@ describe('a response in a file', () => {
   });
 });
 
+describe('DNS caches of clusters that come by discovery', () => {
+  const forward = (name: string, seconds: number): JsonObject => ({
+    '@type': CLUSTER,
+    name,
+    lb_policy: 'CLUSTER_PROVIDED',
+    cluster_type: {
+      name: 'envoy.clusters.dynamic_forward_proxy',
+      typed_config: {
+        '@type': 'type.googleapis.com/envoy.extensions.clusters.dynamic_forward_proxy.v3.ClusterConfig',
+        dns_cache_config: { name: 'shared', dns_refresh_rate: `${seconds}s` },
+      },
+    },
+  });
+
+  it('agree where they go by one name in one response, and may be others in the next', (t) => {
+    const found = read(t, DISCOVERABLE.clusters(), [forward('one', 5), forward('two', 6), forward('three', 5)]);
+    assert.deepEqual(
+      found.map(({ isGood }) => isGood),
+      [true, false, true],
+    );
+    assert.match(errorsOf(found[1]!).join(), /resources\[1\]\.\S*dns_cache_config/);
+    assert.deepEqual(
+      read(t, DISCOVERABLE.clusters(), [forward('one', 6)]).map(({ isGood }) => isGood),
+      [true],
+    );
+  });
+});
+
 describe('a bootstrap with dynamic resources', () => {
   it('says where they come from, and needs to say who asks', () => {
     const { dynamicResources } = mustLoad(DYNAMIC);

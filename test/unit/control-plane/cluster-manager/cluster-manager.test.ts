@@ -173,6 +173,21 @@ describe('the cluster manager', () => {
     manager.stop();
   });
 
+  it('counts clusters that are not warm for as long as they are there', async () => {
+    await using server = await DnsServer.start();
+    server.tamper(() => []);
+    const cold = dnsCluster(server, { wait_for_warm_on_init: false });
+    const fixture = new Fixture(cold, { ...cold, name: 'other' });
+    const { manager } = fixture;
+    await manager.start();
+    assert.equal(fixture.value('cluster_manager.warming_clusters'), 2);
+    manager.remove('other', false);
+    assert.equal(fixture.value('cluster_manager.warming_clusters'), 1);
+    manager.put(mustLoad(withClusters(clusterNamed('web'))).clusters[0]!, '', undefined, false);
+    assert.equal(fixture.value('cluster_manager.warming_clusters'), 0);
+    manager.stop();
+  });
+
   it('keeps the places of members that stay, and counts each change once', async () => {
     await using server = await DnsServer.start();
     server.set('web.test', ['10.0.0.1', '10.0.0.2']);
@@ -439,7 +454,13 @@ describe('clusters that come and go', () => {
     await fixture.manager.start();
     assert.equal(fixture.manager.put(at(2), 'one'), false);
     assert.equal(fixture.manager.remove('new'), false);
-    assert.deepEqual(states(fixture), [['new', '', 'active']]);
+    const message = new Uint8Array(0);
+    fixture.manager.refuse({ name: 'new', message, error: 'is bad' }, 'one');
+    assert.deepEqual([states(fixture), [...fixture.manager.discoveredNames()]], [[['new', '', 'active']], []]);
+    fixture.manager.refuse({ name: 'other', message, error: 'is bad' }, 'one');
+    assert.deepEqual([...fixture.manager.discoveredNames()], ['other']);
+    fixture.manager.remove('other');
+    assert.deepEqual([...fixture.manager.discoveredNames()], []);
     assert.equal(fixture.manager.versionInfo(), 'static');
     fixture.manager.stop();
   });

@@ -10,6 +10,7 @@ type Kind = 'good' | 'bad' | 'full';
 
 interface Resource {
   readonly name: string;
+  readonly warnings?: readonly string[];
   readonly kind: Kind;
   readonly value: number;
 }
@@ -23,7 +24,7 @@ function responseOf(version: string, resources: readonly Resource[]): Discovered
     warnings: [],
     read: () =>
       resources.map((resource): DiscoveredResource<Resource> => {
-        const any = { name: resource.name, message: NO_BYTES, warnings: [] };
+        const any = { name: resource.name, message: NO_BYTES, warnings: resource.warnings ?? [] };
         return resource.kind === 'bad'
           ? { ...any, isGood: false, errors: ['is bad'] }
           : { ...any, isGood: true, resource, deprecatedFields: new Map() };
@@ -154,10 +155,14 @@ describe('a set that discovery keeps', () => {
         resource('c', 1),
         resource('', 0, 'bad'),
         resource('fixed'),
+        { ...resource('d'), warnings: ['d is odd'] },
       ]),
     );
     assert.deepEqual(refusals, ['thing a: is bad', 'thing b: is full', 'duplicate thing c found', 'is bad']);
-    assert.deepEqual(log, ['thing fixed is left out: the bootstrap has one of this name, or none are taken any more']);
+    assert.deepEqual(log, [
+      'thing fixed is left out: the bootstrap has one of this name, or none are taken any more',
+      'd is odd',
+    ]);
   });
 
   it('changes nothing any more when it is closed, even in the middle of a response', async () => {

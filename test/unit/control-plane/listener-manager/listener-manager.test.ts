@@ -379,6 +379,20 @@ describe('listeners that come and go', () => {
     assert.equal(fixture.opened.length, 3);
   });
 
+  it('leave those of the bootstrap alone where discovery has one of their name that may not be', async () => {
+    const { manager } = new Fixture();
+    const message = new Uint8Array(0);
+    await manager.addStatic(settings({ name: 'fixed' }));
+    manager.refuse({ name: 'fixed', message, error: 'is bad' }, 'one');
+    assert.deepEqual([[...manager.failures()], [...manager.discoveredNames()]], [[], []]);
+    manager.refuse({ name: 'other', message, error: 'is bad' }, 'one');
+    assert.deepEqual([...manager.discoveredNames()], ['other']);
+    await manager.remove('other');
+    assert.deepEqual([...manager.discoveredNames()], []);
+    manager.accept('two');
+    assert.equal(manager.version, 'two');
+  });
+
   it('count as draining once, though they are taken away while they drain', async () => {
     const fixture = new Fixture();
     const { manager, stopped } = fixture;

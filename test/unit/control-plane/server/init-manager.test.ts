@@ -81,10 +81,16 @@ describe('what is not initialized yet', () => {
       error: '',
     });
     const dump = () => [record('old', 'active'), record('new', 'warming')];
-    const shown = [...unready({ init, clusters: { warming: () => [] }, listeners: { dump }, listenersAtStart: [] })];
-    assert.deepEqual(
-      shown.map(({ component, name, targets }) => [component, name, targets]),
-      [['listener', 'new', ['Listener-init-target new']]],
-    );
+    const shown = (at: InitManager) =>
+      [...unready({ init: at, clusters: { warming: () => [] }, listeners: { dump }, listenersAtStart: [] })].map(
+        ({ component, name, targets }) => [component, name, targets],
+      );
+    const warming = ['listener', 'new', ['Listener-init-target new']];
+    assert.deepEqual(shown(init), [warming]);
+    // Those that discovery brings to the start as well.
+    const starting = new InitManager();
+    starting.add('LDS');
+    starting.begin();
+    assert.deepEqual(shown(starting), [['server', '', ['LDS']], warming]);
   });
 });

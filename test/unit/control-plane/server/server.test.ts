@@ -13,7 +13,14 @@ import type { WorkerPool, WorkerService } from '../../../../src/control-plane/wo
 import { Loggers } from '../../../../src/log/index.ts';
 import type { ListenerSnapshot } from '../../../../src/snapshot/index.ts';
 import { FILESYSTEM_STATS, statTable } from '../../../../src/stats/index.ts';
-import { clusterNamed, type JsonObject, listenerWith, mustLoad, tcpFilter } from '../../../support/bootstrap.ts';
+import {
+  clusterNamed,
+  type JsonObject,
+  listenerWith,
+  mustLoad,
+  socketAddress,
+  tcpFilter,
+} from '../../../support/bootstrap.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 const FLUSH_MS = 5000;
@@ -51,6 +58,8 @@ class Workers {
   }
 
   stopListener(): void {}
+
+  publishCluster(): void {}
 
   isRunning(): boolean {
     return false;
@@ -275,6 +284,42 @@ describe('a server', () => {
     assert.equal(workers.runtimes.at(0)!.get('overload.global_downstream_max_connections'), '7');
     assert.equal(workers.runtimesBeforeListeners, 1);
     assert.equal(stat('server.dynamic_unknown_fields'), 1);
+  });
+
+  it('opens listeners of its own before those that it discovers, behind the clusters of the first answer', async (t) => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'weir-server-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const write = (name: string, type: string, resource: JsonObject): JsonObject => {
+      const file = path.join(folder, name);
+      const resources = [{ '@type': `type.googleapis.com/envoy.config.${type}`, ...resource }];
+      writeFileSync(file, JSON.stringify({ version_info: name, resources }));
+      return { path_config_source: { path: file } };
+    };
+    const found = listenerWith([tcpFilter({ cluster: 'late' })], { name: 'found', address: socketAddress('::1', 0) });
+    const dynamic_resources = {
+      cds_config: write('clusters.json', 'cluster.v3.Cluster', clusterNamed('late')),
+      lds_config: write('listeners.json', 'listener.v3.Listener', found),
+    };
+    const { server, workers, log } = openServer(t, { node: { id: 'me', cluster: 'us' }, dynamic_resources });
+    const clustersBefore: number[] = [];
+    const open = workers.openListener.bind(workers);
+    t.mock.method(workers, 'openListener', (listener: ListenerSnapshot) => {
+      clustersBefore.push([...server.clusterManager.clusters()].length);
+      return open(listener);
+    });
+    const started = server.start();
+    assert.ok([...server.unready()][0]!.targets.includes('LDS'));
+    await started;
+    assert.deepEqual(
+      workers.listeners.map(({ settings }) => settings.name),
+      ['first', 'second', 'found'],
+    );
+    assert.deepEqual(clustersBefore, [3, 3, 3]);
+    assert.equal(log.at(-1), 'main: all clusters and listeners initialized, serving');
+    assert.deepEqual(
+      [server.clusterManager.version, server.listenerManager.version],
+      ['clusters.json', 'listeners.json'],
+    );
   });
 
   it('gives its stats the tags of the bootstrap', async (t) => {
