@@ -5,7 +5,7 @@
 //     stays untouched until `drain`. `tls.Server` has no way to say so.
 //   - `_tlsError` tells of failures after the handshake as well; 'error' does not without a tls.Server.
 //   - `_handle.verifyError()` is what OpenSSL thinks of the peer's chain.
-//   - What it keeps for itself that a secured connection has no use for is let go of (`shed`), 1.5 KiB of each.
+//   - What it keeps for itself that a secured connection has no use for is let go of (`shed`), 0.7 KiB of each.
 //
 // Tests fail where a Node release does otherwise.
 
