@@ -9,13 +9,18 @@ import {
   ENTRY_OVERHEAD,
   ENTRY_VALUE_LENGTH,
   ERROR_COMPRESSION,
+  GAP,
   HUFFMAN_LONGEST,
   NAME_SCRATCH,
+  NEVER_INDEXED_GAP,
+  POLICY_NEVER,
   STATE_AT,
   STATE_END,
   STATE_SKIP,
   STATE_STRING,
   STATE_STRING_LENGTH,
+  STATIC_BY_ID,
+  STATIC_POLICY,
   TABLE_CAPACITY,
   TABLE_MAX,
   VALUE_SCRATCH,
@@ -52,8 +57,15 @@ function readString(scratch: usize): bool {
   return true;
 }
 
-/** A field whose value stands in the block, and perhaps its name; `isIndexed`: it enters the table. */
-function readLiteral(table: usize, prefix: u32, isIndexed: bool): i32 {
+/** How a line says that its field is never indexed; one of a name that never is anyhow need not. */
+@inline
+function neverIndexedGap(id: u32): u32 {
+  const policy = <u32>load<u8>(<usize>STATIC_POLICY + <usize>load<u8>(<usize>STATIC_BY_ID + <usize>id));
+  return policy == POLICY_NEVER ? GAP : NEVER_INDEXED_GAP;
+}
+
+/** A field whose value stands in the block, and perhaps its name; `isIndexed`: it enters the table, `isNever`: nor may it elsewhere. */
+function readLiteral(table: usize, prefix: u32, isIndexed: bool, isNever: bool): i32 {
   const index = readInteger(prefix);
   if (index < 0) return ERROR_COMPRESSION;
   let name: usize;
@@ -88,7 +100,7 @@ function readLiteral(table: usize, prefix: u32, isIndexed: bool): i32 {
   const valueLength = state(STATE_STRING_LENGTH);
   if (fault == 0) fault = valueFault(value, valueLength);
   if (isIndexed) insert(table, name, nameLength, value, valueLength, id, kind, fault);
-  addField(kind, id, fault, name, nameLength, value, valueLength);
+  addField(kind, id, fault, name, nameLength, value, valueLength, isNever ? neverIndexedGap(id) : GAP);
   return 0;
 }
 
@@ -115,11 +127,12 @@ function readField(table: usize, mayUpdateSize: bool): i32 {
       nameLength,
       name + nameLength,
       load<u16>(entry, ENTRY_VALUE_LENGTH),
+      GAP,
     );
     return FIELD;
   }
-  if ((byte & 0x40) != 0) return readLiteral(table, 6, true) != 0 ? ERROR_COMPRESSION : FIELD;
-  if ((byte & 0x20) == 0) return readLiteral(table, 4, false) != 0 ? ERROR_COMPRESSION : FIELD;
+  if ((byte & 0x40) != 0) return readLiteral(table, 6, true, false) != 0 ? ERROR_COMPRESSION : FIELD;
+  if ((byte & 0x20) == 0) return readLiteral(table, 4, false, (byte & 0x10) != 0) != 0 ? ERROR_COMPRESSION : FIELD;
   const max = readInteger(5);
   // A size update stands in front of all fields (section 4.2).
   if (!mayUpdateSize || max < 0 || <u32>max > load<u32>(table, TABLE_CAPACITY)) return ERROR_COMPRESSION;

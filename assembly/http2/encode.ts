@@ -60,6 +60,7 @@ import {
   BLOCK_OUT_BYTES,
   ENCODE_CONNECT_PROTOCOL,
   FIELD_LINES,
+  GAP,
   SCHEME_IS_HTTP,
   SCHEME_IS_HTTPS,
   SCHEME_UNKNOWN,
@@ -113,7 +114,7 @@ function isUnsent(id: u32): bool {
 function writeTe(table: usize, out: usize, value: usize, length: u32, flags: u32): usize {
   if (length != 8 || (load<u64>(value) | LOWER_8) != TRAILERS) return out;
   setState(STATE_STRING, TE);
-  return writeField(table, out, 0, 0, STATE + STATE_STRING, 2, value, length, flags);
+  return writeField(table, out, 0, 0, STATE + STATE_STRING, 2, value, length, GAP, flags);
 }
 
 /** Notes what a field x-forwarded-proto means for :scheme, which stands in front of it and is always one byte. */
@@ -146,7 +147,8 @@ function writeKept(table: usize, record: usize, out: usize, flags: u32): usize {
     if (id == ID_X_FORWARDED_PROTO) noteScheme(value, length);
     const nameLength = <u32>load<u16>(field, FIELD_NAME_LENGTH);
     if (out + fieldBound(nameLength, length) > OUT_END) return 0;
-    out = writeField(table, out, id, 0, base + load<u16>(field, FIELD_NAME_OFFSET), nameLength, value, length, flags);
+    const name = base + load<u16>(field, FIELD_NAME_OFFSET);
+    out = writeField(table, out, id, 0, name, nameLength, value, length, <u32>(value - name) - nameLength, flags);
   }
   return out;
 }
@@ -172,7 +174,7 @@ function writeLines(table: usize, out: usize, p: usize, length: u32, flags: u32)
     if (isUnsent(id)) continue;
     if (id == ID_X_FORWARDED_PROTO) noteScheme(value, bytes);
     if (out + fieldBound(nameLength, bytes) > OUT_END) return 0;
-    out = writeField(table, out, id, 0, name, nameLength, value, bytes, flags);
+    out = writeField(table, out, id, 0, name, nameLength, value, bytes, <u32>(value - name) - nameLength, flags);
   }
   return out;
 }
@@ -235,7 +237,7 @@ function writeAuthority(table: usize, record: usize, out: usize, flags: u32): us
   // The name is not read: the static index stands for it.
   store<u64>(STATE, 0x69726f687475613a, STATE_STRING);
   store<u16>(STATE, 0x7974, STATE_STRING + 8);
-  return writeField(table, out, 0, AUTHORITY, STATE + STATE_STRING, 10, authority, length, flags);
+  return writeField(table, out, 0, AUTHORITY, STATE + STATE_STRING, 10, authority, length, GAP, flags);
 }
 
 /** :method CONNECT and :protocol in place of an upgrade (RFC 8441 section 4). */
@@ -245,7 +247,8 @@ function writeConnectProtocol(table: usize, record: usize, out: usize, flags: u3
   out = writeNamed(out, METHOD, STATE + STATE_STRING, 7, flags);
   store<u8>(STATE, COLON, STATE_STRING);
   store<u64>(STATE, PROTOCOL, STATE_STRING + 1);
-  return writeField(table, out, 0, 0, STATE + STATE_STRING, 9, valueOf(record, field), <u32>valueLength(field), flags);
+  const value = valueOf(record, field);
+  return writeField(table, out, 0, 0, STATE + STATE_STRING, 9, value, <u32>valueLength(field), GAP, flags);
 }
 
 /**
@@ -303,7 +306,7 @@ function writeStatus(table: usize, out: usize, status: u32, flags: u32): usize {
   store<u8>(STATE, <u8>(0x30 + status / 100), STATE_STRING + 8);
   store<u8>(STATE, <u8>(0x30 + (status / 10) % 10), STATE_STRING + 9);
   store<u8>(STATE, <u8>(0x30 + status % 10), STATE_STRING + 10);
-  return writeField(table, out, 0, STATUS, STATE + STATE_STRING, 7, STATE + STATE_STRING + 8, 3, flags);
+  return writeField(table, out, 0, STATUS, STATE + STATE_STRING, 7, STATE + STATE_STRING + 8, 3, GAP, flags);
 }
 
 /** The same for the response head. An answer of 101 becomes 200 with ENCODE_CONNECT_PROTOCOL. */

@@ -12,6 +12,7 @@ import {
   ENTRY_NAME_LENGTH,
   ENTRY_VALUE_LENGTH,
   NAME_SCRATCH,
+  NEVER_INDEXED_GAP,
   POLICY_INDEX,
   POLICY_NEVER,
   SCRATCH_BYTES,
@@ -163,7 +164,12 @@ export function writeNamed(out: usize, index: u32, value: usize, valueLength: u3
   return writeLiteral(out, LITERAL, 4, index, 0, 0, value, valueLength, flags);
 }
 
-/** Writes a field; `id` is its known id, `index` the first static one with its name, if the caller knows it. */
+/**
+ * Writes a field.
+ * @param id     its known id, if it has one
+ * @param index  the first static one with its name, if the caller knows it
+ * @param gap    bytes between name and value where it stands as a line: NEVER_INDEXED_GAP keeps it out of all tables
+ */
 export function writeField(
   table: usize,
   out: usize,
@@ -173,13 +179,14 @@ export function writeField(
   nameLength: u32,
   value: usize,
   valueLength: u32,
+  gap: u32,
   flags: u32,
 ): usize {
   if (nameLength > <u32>SCRATCH_BYTES) unreachable();
   name = lowerName(name, nameLength);
   if (index == 0) index = id != 0 ? <u32>load<u8>(<usize>STATIC_BY_ID + <usize>id) : staticName(name, nameLength);
   const policy = <u32>load<u8>(<usize>STATIC_POLICY + <usize>index);
-  if (policy == POLICY_NEVER) {
+  if (policy == POLICY_NEVER || gap == NEVER_INDEXED_GAP) {
     return writeLiteral(out, LITERAL_NEVER, 4, index, name, nameLength, value, valueLength, flags);
   }
   if (index == ACCEPT_ENCODING) {

@@ -23,6 +23,7 @@ import {
   ERROR_PSEUDO_REPEATED,
   ERROR_PSEUDO_UNKNOWN,
   ERROR_TE,
+  GAP,
   KIND_AUTHORITY,
   KIND_CONNECTION,
   KIND_COOKIE,
@@ -56,8 +57,8 @@ import { isPseudo } from './judge';
 import { setState, state } from './state';
 import { startRequest, startResponse } from './start-line';
 
-/** ': ', '; ' and 'trailers', as little-endian loads show them. */
-const COLON_SPACE: u16 = 0x203a;
+/** ':  ', '; ' and 'trailers', as little-endian loads show them. */
+const COLON_SPACES: u32 = 0x20203a;
 const SEMICOLON_SPACE: u16 = 0x203b;
 const TRAILERS: u64 = 0x7372656c69617274;
 
@@ -117,15 +118,16 @@ function addCookie(value: usize, length: u32): void {
   setState(STATE_COOKIE_END, <u32>(end + needed));
 }
 
-/** Writes one line, and its entry of the header table when there is one. */
-export function addLine(id: u32, name: usize, nameLength: u32, value: usize, valueLength: u32): void {
+/** Writes one line, and its entry of the header table when there is one; `gap`: GAP or NEVER_INDEXED_GAP. */
+export function addLine(id: u32, name: usize, nameLength: u32, value: usize, valueLength: u32, gap: u32): void {
   const count = state(STATE_FIELD_COUNT);
   if (count >= state(STATE_MAX_FIELDS)) return fail(ERROR_TOO_MANY_FIELDS);
-  const line = reserve(nameLength + valueLength + 4);
+  const line = reserve(nameLength + gap + valueLength + 2);
   if (line == 0) return;
   const at = copy(line, name, nameLength);
-  store<u16>(at, COLON_SPACE);
-  const end = copy(at + 2, value, valueLength);
+  // Reaches as far as the line at least.
+  store<u32>(at, COLON_SPACES);
+  const end = copy(at + gap, value, valueLength);
   store<u16>(end, CRLF);
   setState(STATE_FIELD_COUNT, count + 1);
   const record = <usize>state(STATE_RECORD);
@@ -144,7 +146,7 @@ export function addLine(id: u32, name: usize, nameLength: u32, value: usize, val
   const base = <usize>load<u32>(record, RECORD_BASE);
   const field = tableOf(record) + <usize>count * FIELD_BYTES;
   const span = <u64>(line - base) | (<u64>nameLength << 16);
-  store<u64>(field, span | (<u64>(at + 2 - base) << 32) | (<u64>valueLength << 48));
+  store<u64>(field, span | (<u64>(at + gap - base) << 32) | (<u64>valueLength << 48));
   store<u64>(field, <u64>(end + 2 - base) | (<u64>id << 16) | (<u64>NO_FIELD << 32) | (flags << 48), 8);
 }
 
@@ -159,10 +161,10 @@ export function ensureStarted(): bool {
 }
 
 /** Host beside :authority has to say the same, and then is one field too many. */
-function addHost(id: u32, name: usize, nameLength: u32, value: usize, valueLength: u32): void {
+function addHost(id: u32, name: usize, nameLength: u32, value: usize, valueLength: u32, gap: u32): void {
   if (!hasPseudo(KIND_AUTHORITY)) {
     if (((load<u64>(<usize>STATE + STATE_KNOWN) >> ID_HOST) & 1) != 0) return fail(ERROR_HOST_REPEATED);
-    return addLine(id, name, nameLength, value, valueLength);
+    return addLine(id, name, nameLength, value, valueLength, gap);
   }
   const isSame =
     valueLength == pseudoLength(KIND_AUTHORITY) && sameToken(value, pseudoText(KIND_AUTHORITY), valueLength);
@@ -178,20 +180,21 @@ export function addField(
   nameLength: u32,
   value: usize,
   valueLength: u32,
+  gap: u32,
 ): void {
   if (state(STATE_FAULT) != 0) return;
   if (fault != 0) return fail(fault);
   if (isPseudo(kind)) return addPseudo(kind, value, valueLength);
   if (!ensureStarted()) return;
-  if (kind == KIND_ORDINARY) return addLine(id, name, nameLength, value, valueLength);
+  if (kind == KIND_ORDINARY) return addLine(id, name, nameLength, value, valueLength, gap);
   if (kind == KIND_CONNECTION) return fail(ERROR_CONNECTION_FIELD);
   const record = state(STATE_RECORD);
   if (record == REQUEST_RECORD) {
     if (kind == KIND_COOKIE) return addCookie(value, valueLength);
-    if (kind == KIND_HOST) return addHost(id, name, nameLength, value, valueLength);
+    if (kind == KIND_HOST) return addHost(id, name, nameLength, value, valueLength, gap);
   }
   if (kind == KIND_TE && (valueLength != 8 || load<u64>(value) != TRAILERS)) return fail(ERROR_TE);
-  addLine(id, name, nameLength, value, valueLength);
+  addLine(id, name, nameLength, value, valueLength, gap);
 }
 
 /** Writes the one Cookie line that the crumbs have become. */
@@ -201,5 +204,5 @@ export function addCookieLine(): void {
   // The name is spelt out behind the crumbs, at most in the slack of their area.
   const name = end;
   store<u64>(name, 0x65696b6f6f63);
-  addLine(headerId(name, 6), name, 6, COOKIE, <u32>(end - COOKIE));
+  addLine(headerId(name, 6), name, 6, COOKIE, <u32>(end - COOKIE), GAP);
 }

@@ -27,6 +27,7 @@ import {
   ERROR_PSEUDO_UNKNOWN,
   ERROR_SCHEME,
   ERROR_STATUS,
+  GAP,
   KIND_AUTHORITY,
   KIND_METHOD,
   KIND_PATH,
@@ -109,7 +110,7 @@ function addOwnLine(id: u32, first: u64, last: u16, nameLength: u32, value: usiz
   // The cookie area is still empty: crumbs are ordinary fields.
   store<u64>(COOKIE, first);
   store<u16>(COOKIE, last, 8);
-  addLine(id, COOKIE, nameLength, value, valueLength);
+  addLine(id, COOKIE, nameLength, value, valueLength, GAP);
 }
 
 function addAuthority(): void {

@@ -61,6 +61,12 @@ export const STATE_SCHEME = 80;
 /** (address, length) of each pseudo field, by kind. */
 export const STATE_PSEUDO = 128;
 
+// Bytes between the name and the value of a line that came by HTTP/2. A colon and a blank; a second blank marks a field that no table of any
+// connection may hold (RFC 7541 section 6.2.3). It is whitespace to every reader, so that the mark stays with the line through text and
+// whoever reads that again, and no value of HTTP/2 begins with a blank of its own (RFC 9113 section 8.2.1).
+export const GAP = 2;
+export const NEVER_INDEXED_GAP = 3;
+
 // Flags of a call that decodes.
 /** HEADERS came with END_STREAM. */
 export const BLOCK_END_STREAM = 1;

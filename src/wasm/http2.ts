@@ -40,6 +40,8 @@ export const EncodeFlag = {
 
 /** Longest header block that can be decoded; of a longer one, the longest part. */
 export const BLOCK_LIMIT_BYTES = layout.BLOCK_LIMIT_BYTES;
+/** Between name and value of a line whose field no table may hold, whatever its name (RFC 7541 section 6.2.3). Usually one blank follows the colon. */
+export const NEVER_INDEXED_SEPARATOR = `:${' '.repeat(layout.NEVER_INDEXED_GAP - 1)}`;
 
 /** Which part of a block is decoded; bits. */
 export const PartFlag = {

@@ -182,3 +182,26 @@ test('a cluster may follow its clients, each with the protocol that it speaks', 
   }
   assert.deepEqual(versions, VERSIONS);
 });
+
+test('what no table may hold is not indexed on either side, whether its request waited or not', async (t) => {
+  const neverIndexed = (headers: object): unknown => Reflect.get(headers, http2.sensitiveHeaders);
+  const seen: unknown[] = [];
+  const upstream = await Http2Upstream.start(t, (stream, headers) => {
+    seen.push(neverIndexed(headers));
+    stream.respond({ ':status': 200, 'x-pin': '1234', 'x-open': 'o', [http2.sensitiveHeaders]: ['x-pin'] });
+    stream.end();
+  });
+  const proxy = new DataPlaneFixture();
+  t.after(() => proxy.close());
+  proxy.cluster('web', [loopback(upstream.port)], { http2: { settings: DEFAULT_HTTP2_SETTINGS, use: 'always' } });
+  const client = session(t, await proxy.http([routeTo('web')]));
+  // The first waits for its connection.
+  for (let round = 0; round < 3; round += 1) {
+    const stream = client.request({ 'x-key': 'k', 'x-open': 'o', [http2.sensitiveHeaders]: ['x-key'] });
+    stream.resume();
+    const [headers] = (await once(stream, 'response')) as [http2.IncomingHttpHeaders];
+    assert.deepEqual([headers['x-pin'], neverIndexed(headers)], ['1234', ['x-pin']]);
+    await once(stream, 'close');
+  }
+  assert.deepEqual(seen, [['x-key'], ['x-key'], ['x-key']]);
+});

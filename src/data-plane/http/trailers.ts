@@ -6,6 +6,7 @@
 
 import { WeirError } from '../../base/errors.ts';
 import { isForbiddenTrailer } from '../../base/forbidden-trailers.ts';
+import { NEVER_INDEXED_SEPARATOR } from '../../wasm/http2.ts';
 
 interface Field {
   /** As it was received or set. */
@@ -13,9 +14,12 @@ interface Field {
   /** In lower case. */
   readonly key: string;
   readonly value: string;
+  /** Between them on the line. */
+  readonly separator: string;
 }
 
 const LINE_END = '\r\n';
+const SEPARATOR = ': ';
 const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 const SPACE_AROUND = /^[ \t]+|[ \t]+$/g;
@@ -29,7 +33,11 @@ export class Trailers {
     const trailers = new Trailers();
     for (const line of text.split(LINE_END)) {
       const colon = line.indexOf(':');
-      if (colon > 0) trailers.#add(line.slice(0, colon), line.slice(colon + 1).replace(SPACE_AROUND, ''));
+      if (colon <= 0) continue;
+      const name = line.slice(0, colon);
+      const value = line.slice(colon + 1).replace(SPACE_AROUND, '');
+      const isNeverIndexed = line === `${name}${NEVER_INDEXED_SEPARATOR}${value}`;
+      trailers.#add(name, value, isNeverIndexed ? NEVER_INDEXED_SEPARATOR : SEPARATOR);
     }
     return trailers;
   }
@@ -54,7 +62,7 @@ export class Trailers {
     if (!NAME.test(name) || !VALUE.test(value) || isForbiddenTrailer(name)) {
       throw new WeirError('WEIR_HTTP1_TRAILER', `${JSON.stringify(name)} with this value cannot be a trailer`);
     }
-    this.#add(name, value);
+    this.#add(name, value, SEPARATOR);
   }
 
   /** In place of all fields of the name. @throws as append. */
@@ -70,11 +78,11 @@ export class Trailers {
 
   /** The lines, without the empty one behind them. */
   text(): string {
-    return this.#fields.map(({ name, value }) => `${name}: ${value}${LINE_END}`).join('');
+    return this.#fields.map(({ name, value, separator }) => `${name}${separator}${value}${LINE_END}`).join('');
   }
 
-  #add(name: string, value: string): void {
-    this.#fields.push({ name, key: name.toLowerCase(), value });
+  #add(name: string, value: string, separator: string): void {
+    this.#fields.push({ name, key: name.toLowerCase(), value, separator });
   }
 }
 

@@ -16,6 +16,7 @@ import {
   HTTP2_FAULTS,
   Http2Heads,
   isCompressionError,
+  NEVER_INDEXED_SEPARATOR,
 } from '../../../src/wasm/http2.ts';
 import { BUILDS, LIMITS, TestHeads } from '../../support/http2-heads.ts';
 import { type Choice, type Field, ReferenceDecoder, ReferenceEncoder } from '../../support/reference/hpack.ts';
@@ -123,9 +124,11 @@ for (const build of BUILDS) {
               assert.ok(length > 0, `fault ${length}`);
               const { request } = test.codec;
               assert.deepEqual(request.entries(), [['host', 'a.example'], ...fields.map(([one]) => one)]);
-              // The head as HTTP/1 would have brought it, byte for byte.
+              // The head as HTTP/1 would have brought it, byte for byte but for the mark of what is never indexed.
               const head = test.codec.requestText(test.codec.writeRequest());
-              const lines = fields.map(([[name, value]]) => `${name}: ${value}\r\n`);
+              const lines = fields.map(([[name, value], { form }]) => {
+                return `${name}${form === 'never' ? NEVER_INDEXED_SEPARATOR : ': '}${value}\r\n`;
+              });
               assert.equal(head, `GET / HTTP/1.1\r\nhost: a.example\r\n${lines.join('')}\r\n`);
               assert.equal(head.length, length);
             }
