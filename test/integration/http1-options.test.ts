@@ -156,16 +156,24 @@ describe('a request with a length beside its chunks', () => {
   /** What somebody who has read the other length would take for a request. */
   const SMUGGLED = 'GET /smuggled HTTP/1.1\r\nhost: h\r\n\r\n';
 
-  test('goes on by its chunks alone, and is the last of its connection', async (t) => {
-    const { client, heads } = await bench(t, { allow_chunked_length: true });
-    const response = await client.write(BOTH + SMUGGLED).response();
-    assert.equal(response.status, 200);
-    assert.match(response.head, /\r\nconnection: close\r\n/);
-    await client.rest();
-    const [seen = ''] = heads;
-    assert.deepEqual([valuesOf(seen, 'content-length'), valuesOf(seen, 'transfer-encoding')], [[], ['chunked']]);
-    assert.doesNotMatch(heads.join(''), /smuggled/);
-  });
+  const TYPE = 'type.googleapis.com/envoy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation';
+  const MUTATION = { name: 'early', typed_config: { '@type': TYPE, mutations: [{ remove: 'x-no' }] } };
+  for (const [name, request, fields] of [
+    ['', BOTH, {}],
+    [', also with a long head', BOTH.replace('host: h', `host: h\r\nx-long: ${'a'.repeat(20_000)}`), {}],
+    [', also when its head is written and read anew', BOTH, { early_header_mutation_extensions: [MUTATION] }],
+  ] as const) {
+    test(`goes on by its chunks alone, and is the last of its connection${name}`, async (t) => {
+      const { client, heads } = await bench(t, { allow_chunked_length: true }, fields);
+      const response = await client.write(request + SMUGGLED).response();
+      assert.equal(response.status, 200);
+      assert.match(response.head, /\r\nconnection: close\r\n/);
+      await client.rest();
+      const [seen = ''] = heads;
+      assert.deepEqual([valuesOf(seen, 'content-length'), valuesOf(seen, 'transfer-encoding')], [[], ['chunked']]);
+      assert.doesNotMatch(heads.join(''), /smuggled/);
+    });
+  }
 
   test('is refused without that', async (t) => {
     const { client, heads } = await bench(t, {});
@@ -227,6 +235,34 @@ describe('a reply of the proxy itself that says 400', () => {
     const { client } = await bench(t, SURVIVES, FIELDS);
     assert.equal((await client.write('GET /\u0001 HTTP/1.1\r\n\r\n').response()).status, 400);
     await client.rest();
+  });
+
+  test('ends it too where a route or a filter says so, unless those options say otherwise', async (t) => {
+    const route_config = {
+      virtual_hosts: [
+        { name: 'all', domains: ['*'], routes: [{ match: { prefix: '/' }, direct_response: { status: 400 } }] },
+      ],
+    };
+    const ended = await bench(t, {}, { route_config });
+    assert.equal((await ended.client.write(get()).response()).status, 400);
+    await ended.client.rest();
+    const { client } = await bench(t, SURVIVES, { route_config });
+    for (let round = 0; round < 2; round += 1) assert.equal((await client.write(get()).response()).status, 400);
+  });
+
+  test('is what it was before its mappers', async (t) => {
+    const turning = (from: number, status_code: number): JsonObject => {
+      const value = { default_value: from, runtime_key: 'never.set' };
+      const filter = { status_code_filter: { comparison: { op: 'EQ', value } } };
+      return { local_reply_config: { mappers: [{ filter, status_code }] } };
+    };
+    const told = await bench(t, {}, { ...FIELDS, ...turning(400, 404) });
+    const { status, head } = await told.client.write(INVALID).response();
+    assert.equal(status, 404);
+    assert.match(head, /\r\nconnection: close\r\n/);
+    await told.client.rest();
+    const { client } = await bench(t, {}, { route_config: { virtual_hosts: [] }, ...turning(404, 400) });
+    for (let round = 0; round < 2; round += 1) assert.equal((await client.write(get()).response()).status, 400);
   });
 
   test('leaves the connection of a reply that says something else', async (t) => {

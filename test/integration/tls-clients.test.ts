@@ -251,14 +251,22 @@ describe('what upstreams are told of the certificates of clients', () => {
   it('is said anew by each request of a connection', async () => {
     const socket = await tlsClient(ports.get('matched')!, { ca: ca.certificate, ...as(alice) });
     const seen: (string | undefined)[] = [];
-    for (const asked of ['other', 'nothing', 'kept', 'other']) {
-      socket.write(`GET / HTTP/1.1\r\nhost: a.example\r\nx-as: ${asked}\r\nx-forwarded-client-cert: By=me\r\n\r\n`);
+    for (const [asked, claim] of [
+      ['other', 'By=me'],
+      ['nothing', 'By=me'],
+      ['kept', 'By=me'],
+      ['other', CLAIM],
+      ['other', 'By=me'],
+    ] as const) {
+      const fields = `x-as: ${asked}\r\nx-forwarded-client-cert: ${claim}\r\n`;
+      socket.write(`GET / HTTP/1.1\r\nhost: a.example\r\n${fields}\r\n`);
       await new Promise((resolve) => socket.once('data', resolve));
       seen.push(/\r\nx-forwarded-client-cert: (.*)\r\n/.exec(heads.at(-1)!)?.[1]);
     }
     socket.destroy();
     assert.match(seen[0]!, /;URI=spiffe/);
-    assert.deepEqual(seen, [seen[0], undefined, 'By=me', seen[0]]);
+    assert.match(seen[3]!, /;Subject="CN=alice"$/);
+    assert.deepEqual(seen, [seen[0], undefined, 'By=me', seen[3], seen[0]]);
   });
 
   it('cannot be made to say more by a name that looks like several', async () => {
