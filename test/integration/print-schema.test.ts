@@ -113,7 +113,8 @@ describe('--print-schema', () => {
 
   it('says what this build does not do, what fields are for, and offers each under its own name', () => {
     const bootstrap = printed.definitions['proxy.config.bootstrap.v3.Bootstrap']!.properties!;
-    assert.match(String(bootstrap.dynamic_resources!.deprecationMessage), /not supported by this build: .* refused/);
+    const dynamic = printed.definitions['proxy.config.bootstrap.v3.Bootstrap.DynamicResources']!.properties!;
+    assert.match(String(dynamic.ads_config!.deprecationMessage), /not supported by this build: .* refused/);
     assert.match(String(bootstrap.flags_path!.deprecationMessage), /not supported by this build: it has no effect/);
     assert.equal(bootstrap.static_resources!.deprecationMessage, undefined);
     assert.equal(bootstrap.static_resources!.doNotSuggest, undefined);
