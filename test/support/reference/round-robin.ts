@@ -8,6 +8,9 @@ export interface Turn {
 
 const EPSILON = 1e-13;
 
+/** Far more than rounding adds up to in a test, far less than weights differ by. */
+const UNDECIDED = 1e-9;
+
 export class ScheduleReference {
   readonly #weightOf: (host: number) => number;
   readonly #turns: Turn[] = [];
@@ -27,6 +30,12 @@ export class ScheduleReference {
       missing -= picks;
     }
     for (; missing > 0; missing -= 1) this.pick();
+  }
+
+  /** Two hosts are next at the same time but for what the last digits of powers decide, which implementations round in their own way. */
+  get isUndecided(): boolean {
+    const [first, second] = this.#turns.map(({ deadline }) => deadline).sort((a, b) => a - b);
+    return first !== undefined && second !== undefined && second - first <= first * UNDECIDED;
   }
 
   pick(): number {
