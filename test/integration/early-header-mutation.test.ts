@@ -61,6 +61,14 @@ for (const protocol of PROTOCOLS) {
       assert.deepEqual(valuesOf(seen, 'x-request-id'), ['mine']);
     });
 
+    test('leave it to the upstream to send trailers', async (t) => {
+      const fields = { ...early(mutations(set('x-a', '1'))), http_protocol_options: { enable_trailers: true } };
+      const { ask, head } = await managerBench(t, fields, { cluster: { enableTrailers: true } });
+      const te = [['te', 'trailers'], ...(protocol === 'HTTP/2' ? [] : ([['connection', 'te']] as const))] as const;
+      assert.equal((await ask(protocol, { headers: te })).status, 200);
+      assert.deepEqual(valuesOf(head(), 'te'), ['trailers']);
+    });
+
     test('leave bodies alone', async (t) => {
       const { ask, heads } = await managerBench(t, early(mutations(set('x-a', '1'))));
       assert.equal((await ask(protocol, { method: 'POST', trailers: [['x-t', '1']] })).status, 200);

@@ -502,6 +502,7 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
     if (earlyHeaderEditor === null) return null;
     // Writing takes the fields of a hop away.
     if (this.awaitsTunnel) keepUpgradeFields(head);
+    head.keepKnown(HEADER_ID.te);
     // The head becomes one of HTTP/1.1, where Expect means something.
     if (head.minorVersion === 0 && head.has(HEADER_ID.expect)) head.dropKnown(HEADER_ID.expect);
     earlyHeaderEditor.apply(head, this, true);
