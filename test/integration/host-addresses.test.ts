@@ -13,6 +13,7 @@ import {
 } from '../support/bootstrap.ts';
 import { startDeafServer } from '../support/deaf-server.ts';
 import { DnsServer } from '../support/dns-server.ts';
+import { ReservedPort } from '../support/reserved-port.ts';
 import { startWeir, type WeirProcess } from '../support/weir-process.ts';
 import { WireClient, WireUpstream } from '../support/wire.ts';
 
@@ -92,10 +93,9 @@ describe('a host with several addresses', () => {
   }
 
   it('has failed when all of its addresses have', async () => {
-    const upstream = await WireUpstream.answering(ANSWER);
-    const { port } = upstream;
-    await upstream.close();
-    await using weir = await start(endpointAt(port, [REFUSING, '127.0.0.1']));
+    // One that was free a moment ago would be given to another test.
+    await using nobody = await ReservedPort.take();
+    await using weir = await start(endpointAt(nobody.port, [REFUSING, '127.0.0.1']));
     assert.equal(await ask(weir, 'http'), 503);
     await weir.untilStat('cluster.web.upstream_cx_connect_fail', 1);
     await weir.untilStat('cluster.web.upstream_cx_total', 2);
