@@ -22,6 +22,10 @@ const NOTHING = new Uint8Array(0);
 /** A response that could be read, which says nothing of its resources yet. */
 export interface DiscoveredResponse<Resource> {
   readonly version: string;
+  /** `all`: there are no others, of those that were asked for. `changes`: others are as they were. */
+  readonly extent: 'all' | 'changes';
+  /** Of those that there are no longer; for `changes` only. */
+  readonly removed: readonly string[];
   /** In their order; empty for those that have none, or could not be opened. */
   readonly names: readonly string[];
   /** Of the response itself, with file and line. */
@@ -52,11 +56,15 @@ export interface RefusedResource extends AnyDiscoveredResource {
 
 export type DiscoveredResource<Resource> = GoodResource<Resource> | RefusedResource;
 
-/** @returns `faults` where the response itself cannot be read, with file and line. */
+/**
+ * @param wanted only of these; undefined for all.
+ * @returns `faults` where the response itself cannot be read, with file and line.
+ */
 export function openResponseFile<Resource>(
   file: string,
   type: ResourceType<Resource>,
   unknownFields: UnknownFieldPolicy,
+  wanted?: ReadonlySet<string>,
 ): DiscoveredResponse<Resource> | { readonly faults: readonly string[] } {
   const schema = protoSchema();
   const list = new FaultList();
@@ -66,17 +74,17 @@ export function openResponseFile<Resource>(
   if (loaded === undefined || ofResponse.some(isError)) return { faults: list.all.filter(isError).map(formatFault) };
   const { document } = loaded;
   const response = loaded.message as unknown as MessageTypes[typeof RESPONSE_TYPE];
-  const contents = response.resources.map((any) => opened(any, type));
-  const names = contents.map((content) => (content === undefined ? '' : type.nameOf(content.message)));
+  const opened = [...openedResources(response.resources, type, document, byResource)];
+  // What could not be opened has no name: it is told of to everybody.
+  const concerned = opened.filter(({ name }) => wanted === undefined || name === '' || wanted.has(name));
   return {
     version: response.version_info,
-    names,
+    extent: 'all',
+    removed: [],
+    names: concerned.map(({ name }) => name),
     warnings: ofResponse.map(formatFault),
     *read() {
-      for (const [index, content] of contents.entries()) {
-        const faults = byResource.get(index) ?? [];
-        yield readOne({ name: names[index]!, content, at: itemPath(RESOURCES, index), faults, document }, type);
-      }
+      for (const resource of concerned) yield readOne(resource, type);
     },
   };
 }
@@ -106,6 +114,19 @@ function readOne<Resource>(
     return { isGood: false, name, message, warnings, errors: list.all.filter(isError).map(formatFault) };
   }
   return { isGood: true, name, message, warnings, resource: read.resource, deprecatedFields: read.deprecatedFields };
+}
+
+function* openedResources(
+  resources: readonly AnyMessage[],
+  type: ResourceType<unknown>,
+  document: ConfigDocument,
+  faults: ReadonlyMap<number, readonly ConfigFault[]>,
+): Generator<OpenedResource> {
+  for (const [index, any] of resources.entries()) {
+    const content = opened(any, type);
+    const name = content === undefined ? '' : type.nameOf(content.message);
+    yield { name, content, at: itemPath(RESOURCES, index), faults: faults.get(index) ?? [], document };
+  }
 }
 
 /** @returns undefined for another type, and for bytes that are none. */

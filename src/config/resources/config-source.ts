@@ -8,12 +8,13 @@ import { durationMsOr } from './units.ts';
 const DEFAULT_FETCH_TIMEOUT_MS = 15_000;
 
 export interface ConfigSourceSettings {
-  readonly file: FileSourceSettings;
+  readonly origin: FileSourceSettings;
   /** The start of the server waits no longer for the first answer; 0 for any time. */
   readonly initialFetchTimeoutMs: number;
 }
 
 export interface FileSourceSettings {
+  readonly kind: 'file';
   /** Of a DiscoveryResponse. */
   readonly path: string;
   /** It is read again when something is moved here; the file itself when undefined. */
@@ -26,7 +27,8 @@ export function convertConfigSource(source: ConfigSource): ConfigSourceSettings 
   if (settings === null && file === '') return undefined;
   const folder = settings?.watched_directory?.path ?? '';
   return {
-    file: {
+    origin: {
+      kind: 'file',
       path: path.resolve(settings?.path ?? file),
       watchedFolder: folder === '' ? undefined : path.resolve(folder),
     },

@@ -2,19 +2,17 @@
 // Main thread.
 
 import type { Clock } from '../../base/clock.ts';
-import type { FaultBoundary } from '../../base/fault-boundary.ts';
 import type {
   ConfigSourceSettings,
   DiscoverableResources,
   DynamicResourcesSettings,
   ResourceType,
-  UnknownFieldPolicy,
 } from '../../config/index.ts';
 import type { Logger } from '../../log/index.ts';
 import type { ClusterSettings, ListenerSettings } from '../../snapshot/index.ts';
 import type { StatsStore } from '../../stats/index.ts';
-import { FileSubscription } from '../subscription/file-subscription.ts';
 import { FirstAnswer } from '../subscription/first-answer.ts';
+import type { Subscriptions } from '../subscription/subscription.ts';
 import { SubscriptionStats } from '../subscription/subscription-stats.ts';
 import { DiscoveredSet, type ResourceManager } from './discovered-set.ts';
 
@@ -29,8 +27,7 @@ export interface DynamicResourcesDependencies {
   /** XXH64. */
   readonly hash: (text: string) => bigint;
   readonly log: Logger;
-  readonly faults: FaultBoundary;
-  readonly unknownFields: UnknownFieldPolicy;
+  readonly subscriptions: Subscriptions;
   readonly onDeprecatedFields: (fields: ReadonlyMap<string, number>) => void;
 }
 
@@ -81,13 +78,13 @@ export class DynamicResources {
 
   #discover<Settings>(source: ConfigSourceSettings | undefined, discovery: Discovery<Settings>): Promise<void> {
     if (source === undefined) return Promise.resolve();
-    const { stats: store, clock, hash, log, faults, unknownFields, onDeprecatedFields } = this.#deps;
+    const { stats: store, clock, hash, log, subscriptions, onDeprecatedFields } = this.#deps;
     const { kind, prefix, manager, removes, type } = discovery;
     const stats = new SubscriptionStats(store, prefix, clock, hash);
     const answer = new FirstAnswer(`discovery of ${kind}s`, source.initialFetchTimeoutMs, { clock, log, stats });
     const onAnswered = (): void => answer.came();
     const owner = new DiscoveredSet({ kind, manager, removes, log, onDeprecatedFields, onAnswered });
-    const subscription = new FileSubscription({ source: source.file, type, unknownFields, stats, log, faults, owner });
+    const subscription = subscriptions.subscribe({ source, names: undefined, type, stats, owner });
     this.#closes.push(() => {
       subscription.close();
       owner.close();

@@ -31,11 +31,9 @@ function takeOver(
 ): readonly string[] {
   const errors = resources.flatMap((resource) => (resource.isGood ? [] : resource.errors));
   if (errors.length > 0) return errors;
-  if (resources.length !== 1) return [`it holds ${resources.length} runtime layers instead of 1`];
+  if (resources.length !== 1)
+    return [`it holds ${resources.length} runtime layers named ${JSON.stringify(name)} instead of 1`];
   const only = resources[0] as Extract<DiscoveredResource<RuntimeResource>, { readonly isGood: true }>;
-  if (only.name !== name) {
-    return [`it holds the runtime layer ${JSON.stringify(only.name)}, not ${JSON.stringify(name)}`];
-  }
   const { values, faulty } = flatRuntimeValues(only.resource.layer ?? { fields: {} });
   if (faulty.length > 0) return [faulty.map(invalidEntryText).join('; ')];
   onChanged(values);

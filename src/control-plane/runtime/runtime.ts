@@ -10,19 +10,12 @@ import { guardFault } from '../../base/feature-guards.ts';
 import { type RuntimeTexts, RuntimeValues } from '../../base/runtime.ts';
 import { runtimeKey, runtimeValueFault } from '../../base/runtime-values.ts';
 import { TimeSlice } from '../../base/time-slice.ts';
-import {
-  type ConfigSourceSettings,
-  RUNTIME_TYPE,
-  type RuntimeLayerSettings,
-  type RuntimeResource,
-  type UnknownFieldPolicy,
-} from '../../config/index.ts';
+import { RUNTIME_TYPE, type RuntimeLayerSettings } from '../../config/index.ts';
 import type { Logger } from '../../log/index.ts';
 import { RUNTIME_STATS, type StatsStore } from '../../stats/index.ts';
-import { FileSubscription } from '../subscription/file-subscription.ts';
 import { FirstAnswer } from '../subscription/first-answer.ts';
 import { MoveWatch } from '../subscription/move-watch.ts';
-import type { Subscription, SubscriptionOwner } from '../subscription/subscription.ts';
+import type { Subscription, Subscriptions } from '../subscription/subscription.ts';
 import { SubscriptionStats } from '../subscription/subscription-stats.ts';
 import { discoveredValues } from './discovered-values.ts';
 import { type InSteps, readValueFiles, type ValueFiles } from './value-files.ts';
@@ -87,15 +80,6 @@ const MAX_ADMIN_LAYER_CHARACTERS = 1024 * 1024;
 /** Lines about values of one layer each time that it is read. */
 const MAX_WARNINGS = 10;
 
-/** What brings the resources of a source. */
-export type Subscribe = (
-  source: ConfigSourceSettings,
-  owner: SubscriptionOwner<RuntimeResource>,
-  tools: Pick<RuntimeDependencies, 'log' | 'faults' | 'unknownFields'> & {
-    readonly subscriptionStats: SubscriptionStats;
-  },
-) => Subscription;
-
 export interface RuntimeDependencies {
   readonly stats: StatsStore;
   readonly workers: RuntimePublisher;
@@ -105,9 +89,7 @@ export interface RuntimeDependencies {
   readonly faults: FaultBoundary;
   readonly log: Logger;
   /** Of what comes by discovery. */
-  readonly unknownFields: UnknownFieldPolicy;
-  /** Asks for what comes by discovery. */
-  readonly subscribe?: Subscribe;
+  readonly subscriptions: Subscriptions;
   /** Looks at the files of a layer. */
   readonly readFiles?: (folder: string) => InSteps<ValueFiles>;
 }
@@ -258,7 +240,13 @@ export class Runtime {
       (values) => this.#discovered(settings, values),
       () => answer.came(),
     );
-    const subscription = (this.#deps.subscribe ?? subscribeToFile)(source, owner, { ...this.#deps, subscriptionStats });
+    const subscription = this.#deps.subscriptions.subscribe({
+      source,
+      names: new Set([resource]),
+      type: () => RUNTIME_TYPE,
+      stats: subscriptionStats,
+      owner,
+    });
     this.#subscriptions = [...this.#subscriptions, { subscription, answer }];
     subscription.start();
     return answer.promise;
@@ -385,9 +373,6 @@ export class Runtime {
     });
   }
 }
-
-const subscribeToFile: Subscribe = ({ file }, owner, { log, faults, unknownFields, subscriptionStats: stats }) =>
-  new FileSubscription({ source: file, type: () => RUNTIME_TYPE, unknownFields, stats, log, faults, owner });
 
 function bySpelling(values: ReadonlyMap<string, string>): Values {
   return atOnce(spelled(values));

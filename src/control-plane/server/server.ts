@@ -37,6 +37,7 @@ import { Runtime } from '../runtime/runtime.ts';
 import type { StatSinkKinds } from '../stat-sinks/stat-sink-kind.ts';
 import { StatSinks } from '../stat-sinks/stat-sinks.ts';
 import { FileWatches } from '../subscription/file-watches.ts';
+import { Sources } from '../subscription/sources.ts';
 import { TapManager } from '../tap/tap-manager.ts';
 import { CertificateInventory } from '../tls/certificate-inventory.ts';
 import { followTlsOwners } from '../tls/tls-owners.ts';
@@ -152,6 +153,7 @@ export class Server {
     const unknownFields = UnknownFieldPolicy.forDynamic(deps.dynamicFields ?? TOLERANT, () =>
       this.#gauges.countDynamicUnknownField(),
     );
+    const subscriptions = new Sources({ unknownFields, log: loggers.get('config'), faults });
     const lbKernel = new LbKernel(this.memory.shared, this.#lbModule);
     const runtime = new Runtime({
       stats: this.stats,
@@ -160,7 +162,7 @@ export class Server {
       faults,
       hash: (text) => lbKernel.xxHash64(text),
       log: loggers.get('runtime'),
-      unknownFields,
+      subscriptions,
     });
     this.runtime = runtime;
     this.clusterManager = new ClusterManager({
@@ -228,8 +230,7 @@ export class Server {
       clock,
       hash: (text) => lbKernel.xxHash64(text),
       log: loggers.get('config'),
-      faults,
-      unknownFields,
+      subscriptions,
       onDeprecatedFields: (fields) => noteDeprecatedFields(fields, this.stats, this.#log),
     });
     const managers = { clusters: this.clusterManager, listeners: this.listenerManager, runtime };

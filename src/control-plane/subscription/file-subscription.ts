@@ -3,42 +3,39 @@
 
 import { errorMessage } from '../../base/errors.ts';
 import type { FaultBoundary } from '../../base/fault-boundary.ts';
-import {
-  type FileSourceSettings,
-  openResponseFile,
-  type ResourceType,
-  type UnknownFieldPolicy,
-} from '../../config/index.ts';
+import { type FileSourceSettings, openResponseFile, type UnknownFieldPolicy } from '../../config/index.ts';
 import type { Logger } from '../../log/index.ts';
 import { MoveWatch, type MoveWatchEvents } from './move-watch.ts';
-import type { Subscription, SubscriptionOwner } from './subscription.ts';
-import type { SubscriptionStats } from './subscription-stats.ts';
+import type { Subscription, SubscriptionRequest } from './subscription.ts';
 
-export interface FileSubscriptionOptions<Resource> {
-  readonly source: FileSourceSettings;
-  /** How resources are read, as things are at the moment. */
-  readonly type: () => ResourceType<Resource>;
+export interface FileSubscriptionDependencies {
   readonly unknownFields: UnknownFieldPolicy;
-  readonly stats: SubscriptionStats;
   readonly log: Logger;
   readonly faults: FaultBoundary;
-  readonly owner: SubscriptionOwner<Resource>;
 }
 
 export class FileSubscription<Resource> implements Subscription {
-  readonly #options: FileSubscriptionOptions<Resource>;
+  readonly #source: FileSourceSettings;
+  readonly #request: Omit<SubscriptionRequest<Resource>, 'source'>;
+  readonly #deps: FileSubscriptionDependencies;
   #watch: MoveWatch | undefined;
   /** `again`: there is another file than the one that is being read. */
   #reading: 'no' | 'yes' | 'again' = 'no';
   #isClosed = false;
 
-  constructor(options: FileSubscriptionOptions<Resource>) {
-    this.#options = options;
+  constructor(
+    source: FileSourceSettings,
+    request: Omit<SubscriptionRequest<Resource>, 'source'>,
+    deps: FileSubscriptionDependencies,
+  ) {
+    this.#source = source;
+    this.#request = request;
+    this.#deps = deps;
   }
 
   start(): void {
-    const { source, log, faults } = this.#options;
-    const { path, watchedFolder } = source;
+    const { log, faults } = this.#deps;
+    const { path, watchedFolder } = this.#source;
     const events: MoveWatchEvents = {
       onMoved: () => {
         log.info(`${path} is read again: ${watchedFolder ?? path} has changed`);
@@ -64,9 +61,8 @@ export class FileSubscription<Resource> implements Subscription {
       this.#reading = 'again';
       return;
     }
-    const { source, faults } = this.#options;
     this.#reading = 'yes';
-    faults.run(`taking over ${source.path}`, async () => {
+    this.#deps.faults.run(`taking over ${this.#source.path}`, async () => {
       try {
         await this.#takeOver();
       } finally {
@@ -78,9 +74,11 @@ export class FileSubscription<Resource> implements Subscription {
   }
 
   async #takeOver(): Promise<void> {
-    const { source, type, unknownFields, stats, log, owner } = this.#options;
+    const { path } = this.#source;
+    const { names, type, stats, owner } = this.#request;
+    const { unknownFields, log } = this.#deps;
     const attempt = stats.attempt();
-    const response = openResponseFile(source.path, type(), unknownFields);
+    const response = openResponseFile(path, type(), unknownFields, names);
     if ('faults' in response) {
       attempt.failed();
       for (const fault of response.faults) log.warning(`resources are not taken over: ${fault}`);
@@ -101,6 +99,6 @@ export class FileSubscription<Resource> implements Subscription {
       return;
     }
     attempt.rejected();
-    for (const refusal of refusals) log.warning(`${source.path} is refused: ${refusal}`);
+    for (const refusal of refusals) log.warning(`${path} is refused: ${refusal}`);
   }
 }

@@ -6,11 +6,12 @@
 //
 // The first of either is what the start of the server waits for.
 
-import type { DiscoveredResponse } from '../../config/index.ts';
+import type { ConfigSourceSettings, DiscoveredResponse, ResourceType } from '../../config/index.ts';
+import type { SubscriptionStats } from './subscription-stats.ts';
 
 export interface SubscriptionOwner<Resource> {
   /**
-   * All resources there are now. The next response is told when this one is done with.
+   * What there is now of what was asked for, or what has changed of it. The next response is told when this one is done with.
    * @returns why some of them are refused, one reason each; none when all have taken effect.
    */
   onResponse(response: DiscoveredResponse<Resource>): readonly string[] | Promise<readonly string[]>;
@@ -22,4 +23,21 @@ export interface Subscription {
   /** Once. */
   start(): void;
   close(): void;
+}
+
+export interface SubscriptionRequest<Resource> {
+  readonly source: ConfigSourceSettings;
+  /** Those that are asked for; undefined for all there are. Responses tell of no others. */
+  readonly names: ReadonlySet<string> | undefined;
+  /** How resources are read, as things are at the moment. */
+  readonly type: () => ResourceType<Resource>;
+  /** Counts attempts and how they end. */
+  readonly stats: SubscriptionStats;
+  readonly owner: SubscriptionOwner<Resource>;
+}
+
+/** Where everybody who wants resources from outside asks for them. */
+export interface Subscriptions {
+  /** @returns one that is still to be started. */
+  subscribe<Resource>(request: SubscriptionRequest<Resource>): Subscription;
 }

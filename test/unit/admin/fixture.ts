@@ -23,7 +23,6 @@ import { formatAddress } from '../../../src/base/address.ts';
 import { SYSTEM_CLOCK } from '../../../src/base/clock.ts';
 import type { Version } from '../../../src/base/version.ts';
 import { commandLineOptionsJson, parseCommandLine } from '../../../src/cli/index.ts';
-import { UnknownFieldPolicy } from '../../../src/config/index.ts';
 import { Runtime } from '../../../src/control-plane/runtime/runtime.ts';
 import { Loggers, type LogRecord } from '../../../src/log/index.ts';
 import type { TapTrace } from '../../../src/snapshot/index.ts';
@@ -31,6 +30,7 @@ import { RecentLookups, type StatsStore, statTable } from '../../../src/stats/in
 import { NO_FAULTS } from '../../support/faults.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { statsFixture } from '../../support/stats.ts';
+import { fileSources } from '../../support/subscriptions.ts';
 import { CONFIG } from './config-fixture.ts';
 
 export const VERSION: Version = {
@@ -121,7 +121,7 @@ function someRuntime(): Runtime {
     workers: { publishRuntime() {} },
     clock: new ManualClock(),
     log: new Loggers({ levels: { default: 'off' }, sink: { write() {} }, threadId: 0 }).get('runtime'),
-    unknownFields: new UnknownFieldPolicy('warn'),
+    subscriptions: fileSources(),
   });
   void runtime.load([
     {

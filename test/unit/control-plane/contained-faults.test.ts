@@ -9,7 +9,6 @@ import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { IpAddress } from '../../../src/base/address.ts';
-import { UnknownFieldPolicy } from '../../../src/config/index.ts';
 import { ResolveTarget } from '../../../src/control-plane/cluster-manager/discovery/resolve-target.ts';
 import { ProbeConnection } from '../../../src/control-plane/cluster-manager/health-check/probe-connection.ts';
 import { startExchange } from '../../../src/control-plane/dns/exchange.ts';
@@ -41,6 +40,7 @@ import { HealthServer } from '../../support/health-server.ts';
 import { ManagedClusters } from '../../support/managed-clusters.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { statsFixture } from '../../support/stats.ts';
+import { fileSources } from '../../support/subscriptions.ts';
 
 const LOGGERS = new Loggers({ levels: { default: 'off' }, threadId: 0, sink: { write() {} } });
 
@@ -82,7 +82,7 @@ describe('a fault on the main thread is contained', () => {
       workers: { publishRuntime() {} },
       clock: new ManualClock(),
       log: LOGGERS.get('runtime'),
-      unknownFields: new UnknownFieldPolicy('warn'),
+      subscriptions: fileSources(),
       // biome-ignore lint/correctness/useYield: one step is enough
       *readFiles() {
         readings += 1;

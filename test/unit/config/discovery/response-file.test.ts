@@ -219,7 +219,12 @@ describe('DNS caches of clusters that come by discovery', () => {
 describe('a bootstrap with dynamic resources', () => {
   it('says where they come from, and needs to say who asks', () => {
     const { dynamicResources } = mustLoad(DYNAMIC);
-    assert.deepEqual(dynamicResources.clusters?.file.path, '/nowhere/response.yaml');
+    const watchedFolder = undefined;
+    assert.deepEqual(dynamicResources.clusters?.origin, {
+      kind: 'file',
+      path: '/nowhere/response.yaml',
+      watchedFolder,
+    });
     assert.deepEqual(dynamicResources.listeners?.initialFetchTimeoutMs, 15_000);
     assert.deepEqual(mustLoad({}).dynamicResources, { clusters: undefined, listeners: undefined });
   });

@@ -20,6 +20,8 @@ const NO_BYTES = new Uint8Array(0);
 function responseOf(version: string, resources: readonly Resource[]): DiscoveredResponse<Resource> {
   return {
     version,
+    extent: 'all',
+    removed: [],
     names: resources.map(({ name }) => name),
     warnings: [],
     read: () =>

@@ -3,19 +3,16 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import {
-  type DiscoveredResponse,
-  type RuntimeLayerSettings,
-  type RuntimeResource,
-  UnknownFieldPolicy,
-} from '../../../../src/config/index.ts';
-import { Runtime, type RuntimeDependencies } from '../../../../src/control-plane/runtime/runtime.ts';
+import type { DiscoveredResponse, RuntimeLayerSettings, RuntimeResource } from '../../../../src/config/index.ts';
+import { Runtime } from '../../../../src/control-plane/runtime/runtime.ts';
+import type { Subscriptions } from '../../../../src/control-plane/subscription/subscription.ts';
 import { Loggers } from '../../../../src/log/index.ts';
 import type { JsonObject } from '../../../support/bootstrap.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { NO_FAULTS } from '../../../support/faults.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { listing, statsFixture } from '../../../support/stats.ts';
+import { answeredSources, fileSources } from '../../../support/subscriptions.ts';
 
 const TYPE = 'type.googleapis.com/envoy.service.runtime.v3.Runtime';
 
@@ -31,6 +28,8 @@ function respond(resources: readonly RuntimeResource[]): DiscoveredResponse<Runt
   const good = { isGood: true, message: new Uint8Array(0), warnings: [], deprecatedFields: new Map() } as const;
   return {
     version: '1',
+    extent: 'all',
+    removed: [],
     names: resources.map(({ name }) => name),
     warnings: [],
     read: () => resources.map((resource) => ({ ...good, name: resource.name, resource })),
@@ -39,10 +38,10 @@ function respond(resources: readonly RuntimeResource[]): DiscoveredResponse<Runt
 
 interface Options {
   readonly mode?: 'reject' | 'warn';
-  readonly subscribe?: RuntimeDependencies['subscribe'];
+  readonly subscriptions?: Subscriptions;
 }
 
-function open(t: TestContext, { mode = 'warn', subscribe }: Options = {}) {
+function open(t: TestContext, { mode = 'warn', subscriptions }: Options = {}) {
   const folder = mkdtempSync(path.join(tmpdir(), 'weir-discovered-'));
   t.after(() => rmSync(folder, { recursive: true }));
   const fixture = statsFixture();
@@ -51,15 +50,15 @@ function open(t: TestContext, { mode = 'warn', subscribe }: Options = {}) {
   const sink = {
     write: ({ level, message }: { level: string; message: string }) => void log.push(`${level}: ${message}`),
   };
+  const logger = new Loggers({ levels: { default: 'info' }, threadId: 0, sink }).get('runtime');
   const runtime = new Runtime({
     faults: NO_FAULTS,
     hash: (text) => BigInt(text.length),
     stats: fixture.store,
     workers: { publishRuntime() {} },
     clock,
-    log: new Loggers({ levels: { default: 'info' }, threadId: 0, sink }).get('runtime'),
-    unknownFields: new UnknownFieldPolicy(mode),
-    ...(subscribe && { subscribe }),
+    log: logger,
+    subscriptions: subscriptions ?? fileSources(logger, mode),
   });
   t.after(() => runtime.close());
   const file = path.join(folder, 'layer.json');
@@ -82,7 +81,7 @@ function open(t: TestContext, { mode = 'warn', subscribe }: Options = {}) {
 }
 
 function discovered(file: string, watchedFolder?: string): RuntimeLayerSettings {
-  const source = { file: { path: file, watchedFolder }, initialFetchTimeoutMs: 700 };
+  const source = { origin: { kind: 'file' as const, path: file, watchedFolder }, initialFetchTimeoutMs: 700 };
   return { name: 'far', kind: 'discovered', values: new Map(), discovery: { resource: 'some', source } };
 }
 
@@ -135,9 +134,12 @@ describe('a runtime layer that comes by discovery', () => {
     await runtime.load([discovered(file)]);
     const one = { '@type': TYPE, name: 'some', layer: { x: 2 } };
     const faulty: readonly [JsonObject, string][] = [
-      [{ resources: [] }, `${file} is refused: it holds 0 runtime layers instead of 1`],
-      [{ resources: [one, one] }, `${file} is refused: it holds 2 runtime layers instead of 1`],
-      [response({ x: 2 }, { name: 'other' }), `${file} is refused: it holds the runtime layer "other", not "some"`],
+      [{ resources: [] }, `${file} is refused: it holds 0 runtime layers named "some" instead of 1`],
+      [{ resources: [one, one] }, `${file} is refused: it holds 2 runtime layers named "some" instead of 1`],
+      [
+        response({ x: 2 }, { name: 'other' }),
+        `${file} is refused: it holds 0 runtime layers named "some" instead of 1`,
+      ],
       [
         response({ x: null, y: { z: [] } }),
         `${file} is refused: Invalid runtime entry value for x; Invalid runtime entry value for y.z`,
@@ -202,7 +204,7 @@ describe('a runtime layer that comes by discovery', () => {
   });
 
   it('is waited for as long as it takes where the source says 0', async (t) => {
-    const { runtime, clock } = open(t, { subscribe: () => ({ start() {}, close() {} }) });
+    const { runtime, clock } = open(t, { subscriptions: answeredSources() });
     let isLoaded = false;
     const { discovery, ...layer } = discovered('');
     const source = { ...discovery!.source, initialFetchTimeoutMs: 0 };
@@ -246,10 +248,9 @@ describe('a runtime layer that comes by discovery', () => {
   it('is waited for until its first answer, but no longer than the source says', async (t) => {
     let answer = (_: RuntimeResource[]): unknown => undefined;
     const opened = open(t, {
-      subscribe: (_, owner) => {
-        answer = (resources) => owner.onResponse(respond(resources));
-        return { start() {}, close() {} };
-      },
+      subscriptions: answeredSources(({ owner }) => {
+        answer = (resources) => owner.onResponse(respond(resources) as DiscoveredResponse<never>);
+      }),
     });
     const { runtime, clock, stats, log } = opened;
     let isLoaded = false;
@@ -269,11 +270,11 @@ describe('a runtime layer that comes by discovery', () => {
     assert.ok((await stats()).includes('runtime.init_fetch_timeout: 1'));
     assert.deepEqual([runtime.layers(), runtime.entries()], [['far'], []]);
     // It may come later all the same.
-    answer([{ name: 'some', layer: { fields: { x: TEXT } } as unknown as RuntimeResource['layer'] }]);
+    void answer([{ name: 'some', layer: { fields: { x: TEXT } } as unknown as RuntimeResource['layer'] }]);
     assert.equal(runtime.values.text('x'), '1');
     // In time it is not complained of; and nobody waits for one that is closed.
     const second = load();
-    answer([{ name: 'some', layer: null }]);
+    void answer([{ name: 'some', layer: null }]);
     await second;
     clock.turn(10_000);
     assert.equal(log.length, 1);

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import type { RuntimeTexts } from '../../../../src/base/runtime.ts';
-import { type RuntimeLayerSettings, UnknownFieldPolicy } from '../../../../src/config/index.ts';
+import type { RuntimeLayerSettings } from '../../../../src/config/index.ts';
 import { Runtime, type RuntimeDependencies } from '../../../../src/control-plane/runtime/runtime.ts';
 import type { ValueFiles } from '../../../../src/control-plane/runtime/value-files.ts';
 import { Loggers } from '../../../../src/log/index.ts';
@@ -12,6 +12,7 @@ import { eventually } from '../../../support/eventually.ts';
 import { NO_FAULTS } from '../../../support/faults.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { listing, type StatsFixture, statsFixture } from '../../../support/stats.ts';
+import { fileSources } from '../../../support/subscriptions.ts';
 
 function layer(name: string, values: Record<string, string>): RuntimeLayerSettings {
   return { name, kind: 'static', values: new Map(Object.entries(values)) };
@@ -43,7 +44,7 @@ function open(found?: RuntimeDependencies['readFiles'] | ((folder: string) => Va
     workers: { publishRuntime: (texts) => published.push(texts) },
     clock: new ManualClock(),
     log: new Loggers({ levels: { default: 'info' }, threadId: 0, sink }).get('runtime'),
-    unknownFields: new UnknownFieldPolicy('warn'),
+    subscriptions: fileSources(),
     ...(found ? { readFiles: inOneStep(found) } : {}),
   });
   return { ...fixture, runtime, published, log };
@@ -279,7 +280,7 @@ describe('the runtime', () => {
       workers: { publishRuntime() {} },
       clock: new ManualClock(),
       log: new Loggers({ levels: { default: 'off' }, threadId: 0, sink: { write() {} } }).get('runtime'),
-      unknownFields: new UnknownFieldPolicy('warn'),
+      subscriptions: fileSources(),
       *readFiles(from) {
         const name = path.basename(from);
         begun.push(name);

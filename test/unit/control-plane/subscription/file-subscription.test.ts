@@ -3,7 +3,7 @@ import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { RUNTIME_TYPE, UnknownFieldPolicy } from '../../../../src/config/index.ts';
+import { type DiscoveredResponse, RUNTIME_TYPE, UnknownFieldPolicy } from '../../../../src/config/index.ts';
 import { FileSubscription } from '../../../../src/control-plane/subscription/file-subscription.ts';
 import type { SubscriptionOwner } from '../../../../src/control-plane/subscription/subscription.ts';
 import { SubscriptionStats } from '../../../../src/control-plane/subscription/subscription-stats.ts';
@@ -13,7 +13,7 @@ import { notedFaults } from '../../../support/faults.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { statsFixture } from '../../../support/stats.ts';
 
-function open(t: TestContext, owner: SubscriptionOwner<unknown>) {
+function open(t: TestContext, owner: SubscriptionOwner<unknown>, names?: ReadonlySet<string>) {
   const folder = mkdtempSync(path.join(tmpdir(), 'weir-subscription-'));
   t.after(() => rmSync(folder, { recursive: true }));
   const file = path.join(folder, 'response.json');
@@ -21,23 +21,23 @@ function open(t: TestContext, owner: SubscriptionOwner<unknown>) {
   const { store } = statsFixture();
   const log: string[] = [];
   const sink = { write: ({ message }: { message: string }) => void log.push(message) };
-  const subscription = new FileSubscription({
-    source: { path: file, watchedFolder: undefined },
-    type: () => RUNTIME_TYPE,
-    unknownFields: new UnknownFieldPolicy('warn'),
-    stats: new SubscriptionStats(store, 'x.', new ManualClock()),
-    log: new Loggers({ levels: { default: 'info' }, threadId: 0, sink }).get('config'),
-    faults,
-    owner,
-  });
+  const subscription = new FileSubscription(
+    { kind: 'file', path: file, watchedFolder: undefined },
+    { names, type: () => RUNTIME_TYPE, stats: new SubscriptionStats(store, 'x.', new ManualClock()), owner },
+    {
+      unknownFields: new UnknownFieldPolicy('warn'),
+      log: new Loggers({ levels: { default: 'info' }, threadId: 0, sink }).get('config'),
+      faults,
+    },
+  );
   t.after(() => subscription.close());
   return {
     subscription,
     reports,
     log,
     value: (name: string): number => store.value(`x.update_${name}`) ?? 0,
-    write(version: number): void {
-      writeFileSync(`${file}.next`, JSON.stringify({ version_info: String(version) }));
+    write(version: number, resources: readonly object[] = []): void {
+      writeFileSync(`${file}.next`, JSON.stringify({ version_info: String(version), resources }));
       renameSync(`${file}.next`, file);
     },
   };
@@ -110,5 +110,20 @@ describe('a subscription to a file', () => {
     go.resolve([]);
     await eventually(() => opened.value('success') === 1, 'an update');
     assert.deepEqual(versions, ['1']);
+  });
+
+  it('tells only of what was asked for, and of what has no name', async (t) => {
+    const told = Promise.withResolvers<readonly string[]>();
+    const onResponse = (response: DiscoveredResponse<unknown>): readonly string[] => {
+      const read = [...response.read()].map(({ name, isGood }) => `${name}: ${isGood}`);
+      told.resolve([response.extent, ...response.names, ...read]);
+      return [];
+    };
+    const opened = open(t, { onResponse, onFailed: () => assert.fail() }, new Set(['b', 'z']));
+    const layer = (name: string): object => ({ '@type': `type.googleapis.com/${RUNTIME_TYPE.typeName}`, name });
+    const cluster = { '@type': 'type.googleapis.com/envoy.config.cluster.v3.Cluster', name: 'z' };
+    opened.write(1, [layer('a'), layer('b'), cluster, layer('c')]);
+    opened.subscription.start();
+    assert.deepEqual(await told.promise, ['all', 'b', '', 'b: true', ': false']);
   });
 });

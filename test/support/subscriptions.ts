@@ -1,0 +1,24 @@
+// Subscriptions as a server has them, and such as a test answers itself.
+
+import { UnknownFieldPolicy } from '../../src/config/index.ts';
+import { Sources } from '../../src/control-plane/subscription/sources.ts';
+import type { SubscriptionRequest, Subscriptions } from '../../src/control-plane/subscription/subscription.ts';
+import { type Logger, Loggers } from '../../src/log/index.ts';
+import { NO_FAULTS } from './faults.ts';
+
+const SILENT = new Loggers({ levels: { default: 'off' }, sink: { write() {} }, threadId: 0 });
+
+/** From files. */
+export function fileSources(log: Logger = SILENT.get('config'), mode: 'reject' | 'warn' = 'warn'): Subscriptions {
+  return new Sources({ unknownFields: new UnknownFieldPolicy(mode), log, faults: NO_FAULTS });
+}
+
+/** @param onRequest told of each; nothing else happens. */
+export function answeredSources(onRequest: (request: SubscriptionRequest<never>) => void = () => {}): Subscriptions {
+  return {
+    subscribe(request) {
+      onRequest(request as unknown as SubscriptionRequest<never>);
+      return { start() {}, close() {} };
+    },
+  };
+}
