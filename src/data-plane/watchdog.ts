@@ -23,6 +23,8 @@ export function watchMain(settings: WorkerWatchdog, { clock, records, stats, log
   const watch = new StallWatch(limits, intervalMs);
   const { watchdog_miss, watchdog_mega_miss } = WATCHDOG_STATS.index;
   let lookedMs = clock.monotonicMs();
+  // A thread that has not beaten counts as one that has not begun: this one may be stuck before its first turn.
+  records.addCount(beats, 1);
   return every(clock, intervalMs, () => {
     records.addCount(beats, 1);
     const nowMs = clock.monotonicMs();
