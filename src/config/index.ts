@@ -46,7 +46,6 @@ export { encodeMessage, headOf, partsOf, textOf } from './proto/wire-parts.ts';
 export type { AccessLoggerManifest, AccessLoggerManifests } from './resources/access-log/reported-log.ts';
 export { convertAddress } from './resources/address.ts';
 export { convertCidrRange } from './resources/cidr.ts';
-export type { ConfigSourceSettings, FileSourceSettings } from './resources/config-source.ts';
 export type { Conversion } from './resources/conversion.ts';
 export { readDataSource } from './resources/data-source.ts';
 export { convertDnsCache } from './resources/dns-cache.ts';

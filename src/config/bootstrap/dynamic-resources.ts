@@ -1,7 +1,8 @@
 // DynamicResources message → where clusters and listeners come from while the proxy runs.
 
+import type { ConfigSourceSettings } from '../../snapshot/index.ts';
 import type { Bootstrap } from '../proto/generated/messages.ts';
-import { type ConfigSourceSettings, convertConfigSource } from '../resources/config-source.ts';
+import { convertConfigSource } from '../resources/config-source.ts';
 
 export interface DynamicResourcesSettings {
   /** Undefined where all are in the bootstrap. */

@@ -10,8 +10,9 @@ import {
   runtimeKey,
   runtimeValueFault,
 } from '../../base/runtime-values.ts';
+import type { ConfigSourceSettings } from '../../snapshot/index.ts';
 import type { Bootstrap, RuntimeLayer_RtdsLayer, Struct } from '../proto/generated/messages.ts';
-import { type ConfigSourceSettings, convertConfigSource } from '../resources/config-source.ts';
+import { convertConfigSource } from '../resources/config-source.ts';
 import type { FaultSink } from '../resources/fault-sink.ts';
 import { flatRuntimeValues, invalidEntryText } from '../resources/runtime-struct.ts';
 import { fieldPath, itemPath } from '../source/field-path.ts';

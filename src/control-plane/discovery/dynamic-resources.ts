@@ -2,14 +2,9 @@
 // Main thread.
 
 import type { Clock } from '../../base/clock.ts';
-import type {
-  ConfigSourceSettings,
-  DiscoverableResources,
-  DynamicResourcesSettings,
-  ResourceType,
-} from '../../config/index.ts';
+import type { DiscoverableResources, DynamicResourcesSettings, ResourceType } from '../../config/index.ts';
 import type { Logger } from '../../log/index.ts';
-import type { ClusterSettings, ListenerSettings } from '../../snapshot/index.ts';
+import type { ClusterSettings, ConfigSourceSettings, ListenerSettings } from '../../snapshot/index.ts';
 import type { StatsStore } from '../../stats/index.ts';
 import { FirstAnswer } from '../subscription/first-answer.ts';
 import type { Subscriptions } from '../subscription/subscription.ts';
@@ -80,7 +75,7 @@ export class DynamicResources {
     if (source === undefined) return Promise.resolve();
     const { stats: store, clock, hash, log, subscriptions, onDeprecatedFields } = this.#deps;
     const { kind, prefix, manager, removes, type } = discovery;
-    const stats = new SubscriptionStats(store, prefix, clock, hash);
+    const stats = SubscriptionStats.under(store, prefix, clock, hash);
     const answer = new FirstAnswer(`discovery of ${kind}s`, source.initialFetchTimeoutMs, { clock, log, stats });
     const onAnswered = (): void => answer.came();
     const owner = new DiscoveredSet({ kind, manager, removes, log, onDeprecatedFields, onAnswered });

@@ -228,7 +228,7 @@ export class Runtime {
   #subscribe(settings: RuntimeLayerSettings): Promise<void> {
     const { stats, clock, hash, log } = this.#deps;
     const { resource, source } = settings.discovery!;
-    this.#subscriptionStats ??= new SubscriptionStats(stats, RUNTIME_PREFIX, clock, hash);
+    this.#subscriptionStats ??= SubscriptionStats.under(stats, RUNTIME_PREFIX, clock, hash);
     const subscriptionStats = this.#subscriptionStats;
     const answer = new FirstAnswer(`runtime layer ${settings.name}`, source.initialFetchTimeoutMs, {
       clock,

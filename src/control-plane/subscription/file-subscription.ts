@@ -3,8 +3,9 @@
 
 import { errorMessage } from '../../base/errors.ts';
 import type { FaultBoundary } from '../../base/fault-boundary.ts';
-import { type FileSourceSettings, openResponseFile, type UnknownFieldPolicy } from '../../config/index.ts';
+import { openResponseFile, type UnknownFieldPolicy } from '../../config/index.ts';
 import type { Logger } from '../../log/index.ts';
+import type { FileSourceSettings } from '../../snapshot/index.ts';
 import { MoveWatch, type MoveWatchEvents } from './move-watch.ts';
 import type { Subscription, SubscriptionRequest } from './subscription.ts';
 

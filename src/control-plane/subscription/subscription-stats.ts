@@ -3,47 +3,72 @@
 import type { Clock } from '../../base/clock.ts';
 import { type StatsStore, SUBSCRIPTION_STATS, SUBSCRIPTION_VERSION_TEXT } from '../../stats/index.ts';
 
+/** Where it counts. */
+export interface SubscriptionCells {
+  add(name: 'update_attempt' | 'update_success' | 'update_failure' | 'update_rejected' | 'init_fetch_timeout'): void;
+  set(name: 'update_time' | 'version', value: number): void;
+  record(name: 'update_duration', milliseconds: number): void;
+  showVersion(text: string): void;
+  close(): void;
+}
+
 export class SubscriptionStats {
+  readonly #cells: SubscriptionCells;
   readonly #clock: Clock;
   readonly #hash: ((text: string) => bigint) | undefined;
-  readonly #block;
-  readonly #versionText;
-  readonly #scope;
 
   /** @param prefix with its dot. @param hash XXH64 of versions, the same in every proxy; absent where none are known. */
-  constructor(stats: Pick<StatsStore, 'scope'>, prefix: string, clock: Clock, hash?: (text: string) => bigint) {
+  static under(
+    stats: Pick<StatsStore, 'scope'>,
+    prefix: string,
+    clock: Clock,
+    hash?: (text: string) => bigint,
+  ): SubscriptionStats {
+    const scope = stats.scope(prefix);
+    const block = scope.allocate(SUBSCRIPTION_STATS);
+    const text = scope.textReadout(SUBSCRIPTION_VERSION_TEXT);
+    const cells: SubscriptionCells = {
+      add: (name) => block.add(name),
+      set: (name, value) => block.set(name, value),
+      record: (name, value) => block.record(name, value),
+      showVersion: (version) => text.set(version),
+      close: () => scope.close(),
+    };
+    return new SubscriptionStats(cells, clock, hash);
+  }
+
+  /** In the cells of somebody who counts more than that under one prefix. @param hash as for `under`. */
+  constructor(cells: SubscriptionCells, clock: Clock, hash?: (text: string) => bigint) {
+    this.#cells = cells;
     this.#clock = clock;
     this.#hash = hash;
-    const scope = stats.scope(prefix);
-    this.#scope = scope;
-    this.#block = scope.allocate(SUBSCRIPTION_STATS);
-    this.#versionText = scope.textReadout(SUBSCRIPTION_VERSION_TEXT);
   }
 
   /** Nobody asks any more. */
   close(): void {
-    this.#scope.close();
+    this.#cells.close();
   }
 
   /** The start waits no longer. */
   timedOut(): void {
-    this.#block.add('init_fetch_timeout');
+    this.#cells.add('init_fetch_timeout');
   }
 
   /** @returns what tells how it ended; of `failed` nothing could be read. */
   attempt(): { updated(version: string): void; rejected(): void; failed(): void } {
     const beganMs = this.#clock.monotonicMs();
-    this.#block.add('update_attempt');
+    const cells = this.#cells;
+    cells.add('update_attempt');
     return {
       updated: (version) => {
-        this.#block.add('update_success');
-        this.#block.set('update_time', this.#clock.wallMs());
-        this.#block.record('update_duration', this.#clock.monotonicMs() - beganMs);
-        if (this.#hash !== undefined) this.#block.set('version', Number(this.#hash(version)));
-        this.#versionText.set(version);
+        cells.add('update_success');
+        cells.set('update_time', this.#clock.wallMs());
+        cells.record('update_duration', this.#clock.monotonicMs() - beganMs);
+        if (this.#hash !== undefined) cells.set('version', Number(this.#hash(version)));
+        cells.showVersion(version);
       },
-      rejected: () => this.#block.add('update_rejected'),
-      failed: () => this.#block.add('update_failure'),
+      rejected: () => cells.add('update_rejected'),
+      failed: () => cells.add('update_failure'),
     };
   }
 }

@@ -6,7 +6,8 @@
 //
 // The first of either is what the start of the server waits for.
 
-import type { ConfigSourceSettings, DiscoveredResponse, ResourceType } from '../../config/index.ts';
+import type { DiscoveredResponse, ResourceType } from '../../config/index.ts';
+import type { ConfigSourceSettings } from '../../snapshot/index.ts';
 import type { SubscriptionStats } from './subscription-stats.ts';
 
 export interface SubscriptionOwner<Resource> {

@@ -40,7 +40,7 @@ export class SecretStats {
       const prefix = `sds.${name}.`;
       const scope = this.#stats.scope(prefix);
       scope.allocate(SECRET_STATS);
-      const subscription = new SubscriptionStats(this.#stats, prefix, this.#clock);
+      const subscription = SubscriptionStats.under(this.#stats, prefix, this.#clock);
       subscription.attempt().updated('');
       this.#counted.set(name, { users: 1, scope, subscription });
     }

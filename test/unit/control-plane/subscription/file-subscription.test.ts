@@ -23,7 +23,7 @@ function open(t: TestContext, owner: SubscriptionOwner<unknown>, names?: Readonl
   const sink = { write: ({ message }: { message: string }) => void log.push(message) };
   const subscription = new FileSubscription(
     { kind: 'file', path: file, watchedFolder: undefined },
-    { names, type: () => RUNTIME_TYPE, stats: new SubscriptionStats(store, 'x.', new ManualClock()), owner },
+    { names, type: () => RUNTIME_TYPE, stats: SubscriptionStats.under(store, 'x.', new ManualClock()), owner },
     {
       unknownFields: new UnknownFieldPolicy('warn'),
       log: new Loggers({ levels: { default: 'info' }, threadId: 0, sink }).get('config'),
