@@ -177,7 +177,7 @@ describe('runtime layers', () => {
       name: 'far',
       kind: 'discovered',
       values: new Map(),
-      discovery: { resource: 'some', source: { file, initialFetchTimeoutMs } },
+      discovery: { resource: 'some', source: { origin: { kind: 'file', ...file }, initialFetchTimeoutMs } },
     });
     const rest = { initial_fetch_timeout: '1s', resource_api_version: 'V3' };
     assert.deepEqual(
