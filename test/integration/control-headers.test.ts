@@ -105,6 +105,17 @@ describe('the time that a gRPC request gives itself', () => {
     assert.match(upstream.heads[0]!, /\r\ngrpc-timeout: 7000m\r\n/);
   });
 
+  test("is not told where the route takes away the connection manager's limit", async (t) => {
+    const upstream = await WireUpstream.answering(OK);
+    const route = { timeoutMs: 0, maxStreamDurationMs: 0, limitsStreamDuration: true, replacesStreamDuration: true };
+    for (const maxStreamDurationMs of [7000, 0]) {
+      const { client } = await httpBench(t, { upstream, route, settings: { maxStreamDurationMs } });
+      await client().write(get('content-type: application/grpc', 'grpc-timeout: 9S')).response();
+    }
+    assert.doesNotMatch(upstream.heads[0]!, /grpc-timeout/);
+    assert.match(upstream.heads[1]!, /\r\ngrpc-timeout: 9S\r\n/);
+  });
+
   test('means nothing to other requests, nor to other routes', async (t) => {
     const upstream = await WireUpstream.answering(OK);
     const timed = await httpBench(t, { upstream, route: { grpcTimeout: { maxMs: 50_000, offsetMs: 0 } } });

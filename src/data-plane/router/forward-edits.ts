@@ -7,8 +7,13 @@ import type { ProxyHeaders } from '../http/proxy-headers.ts';
 import type { ClusterTarget, ForwardPlan } from '../route/forward-plan.ts';
 import type { Route } from '../route/route.ts';
 import type { RouteRequest } from '../route/route-request.ts';
-import { writeGrpcTimeout } from './grpc-timeout.ts';
+import { dropGrpcTimeout, writeGrpcTimeout } from './grpc-timeout.ts';
 import type { RoutedRequest } from './routed-request.ts';
+
+/** A service of gRPC is told what its caller says. */
+const AS_ASKED = 0;
+/** It is told of no time: its route takes away the limit that there was. */
+const ANY_TIME = -1;
 
 export class ForwardEdits {
   readonly #names: ProxyHeaders;
@@ -29,8 +34,9 @@ export class ForwardEdits {
 
   apply(stream: RoutedRequest, request: RouteRequest, route: Route, plan: ForwardPlan, target: ClusterTarget): void {
     if (!this.#isSuppressed) this.#appendTimeout(stream, request, plan);
-    const grpcMs = stream.isGrpc ? this.#grpcExpectedMs(stream, plan) : 0;
+    const grpcMs = stream.isGrpc ? this.#grpcExpectedMs(stream, plan) : AS_ASKED;
     if (grpcMs > 0) writeGrpcTimeout(request.head, grpcMs);
+    else if (grpcMs === ANY_TIME) dropGrpcTimeout(request.head);
     if (route.countsAttemptsInRequest) request.head.appendPrepared(this.#names.firstAttempt);
     target.requestEditor?.apply(request.head, stream);
     route.requestEditor?.apply(request.head, stream, target.requestEditor !== null);
@@ -54,11 +60,12 @@ export class ForwardEdits {
     else head.append(this.#names.expectedTimeoutMs, String(ms));
   }
 
-  /** What a service of gRPC is told; 0 for what its caller says. */
+  /** What a service of gRPC is told, in milliseconds; or AS_ASKED, or ANY_TIME. */
   #grpcExpectedMs(stream: RoutedRequest, plan: ForwardPlan): number {
-    if (!plan.limitsStreamDuration) return plan.grpcTimeout === null ? 0 : expectedMs(stream);
-    if (stream.routeDurationMs > 0 || stream.replacesDuration) return stream.routeDurationMs;
-    return this.#maxStreamDurationMs;
+    if (!plan.limitsStreamDuration) return plan.grpcTimeout === null ? AS_ASKED : expectedMs(stream);
+    if (stream.routeDurationMs > 0) return stream.routeDurationMs;
+    if (!stream.replacesDuration) return this.#maxStreamDurationMs;
+    return this.#maxStreamDurationMs > 0 ? ANY_TIME : AS_ASKED;
   }
 
   #rewriteHost(stream: RoutedRequest, request: RouteRequest, plan: ForwardPlan, target: ClusterTarget): void {

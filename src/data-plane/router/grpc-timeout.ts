@@ -34,9 +34,14 @@ export function grpcStreamDurationMs(head: RequestHead, { maxMs, offsetMs }: Grp
   return Math.max(1, boundedMs - offsetMs);
 }
 
+/** Tells the upstream of no time. */
+export function dropGrpcTimeout(head: RequestHead): void {
+  head.dropKnown(GRPC_TIMEOUT);
+}
+
 /** Tells the upstream how long it may take, in the request's own words. */
 export function writeGrpcTimeout(head: RequestHead, ms: number): void {
-  head.dropKnown(GRPC_TIMEOUT);
+  dropGrpcTimeout(head);
   head.append('grpc-timeout', grpcTimeoutText(ms));
 }
 

@@ -66,7 +66,9 @@ export const ROUTE_ACTION_SUPPORT: SupportTable = {
       auto_host_rewrite: supported(),
       timeout: supported('without max_stream_duration, which takes its place'),
       idle_timeout: supported(),
-      max_stream_duration: supported('services of gRPC are told by grpc-timeout what it comes to'),
+      max_stream_duration: supported(
+        'services of gRPC are told by grpc-timeout what it comes to, and of no time where 0 takes away the limit of the connection manager',
+      ),
       max_grpc_timeout: supported('without max_stream_duration, which takes its place'),
       grpc_timeout_offset: supported('takes effect with max_grpc_timeout'),
       flush_timeout: warned('stream_flush_timeout of the connection manager holds for all routes'),

@@ -129,9 +129,17 @@ describe('the time that a service of gRPC is told where its route limits streams
 
   test('is what the caller says where there is no limit, or it is not of gRPC, or the route says nothing', () => {
     assert.equal(ofGrpc({}), 'grpc-timeout: 9S');
-    assert.equal(ofGrpc({ replacesDuration: true, maxStreamDurationMs: 200 }), 'grpc-timeout: 9S');
+    assert.equal(ofGrpc({ replacesDuration: true }), 'grpc-timeout: 9S');
     assert.equal(ofGrpc({ routeDurationMs: 300, head: GRPC.replace('/grpc', '/json') }), 'grpc-timeout: 9S');
     assert.equal(ofGrpc({ action: {}, maxStreamDurationMs: 200 }), 'grpc-timeout: 9S');
+  });
+
+  test('is none where the route takes away the limit of the connection manager', () => {
+    const unlimited = { replacesDuration: true, maxStreamDurationMs: 200 };
+    assert.equal(ofGrpc(unlimited), undefined);
+    assert.equal(ofGrpc({ ...unlimited, head: GRPC.replace('/grpc', '/json') }), 'grpc-timeout: 9S');
+    assert.equal(ofGrpc({ ...unlimited, head: GRPC.replace('grpc-timeout: 9S\r\n', '') }), undefined);
+    assert.equal(ofGrpc({ ...unlimited, routeDurationMs: 300 }), 'grpc-timeout: 300m');
   });
 });
 

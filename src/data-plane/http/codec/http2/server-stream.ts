@@ -344,6 +344,9 @@ export class Http2ServerStream implements DownstreamStream, StreamHandler, Strea
 
   openTunnel(): void {
     this.#tunnel = TUNNEL_OPEN;
+    this.#stream.isTunnel = true;
+    // Nobody behind the proxy may get any either.
+    this.#heldTrailers = null;
     this.#isWelcome = true;
     if (this.#isMessageDone) this.#isEndHeld = true;
     this.#passHeld();

@@ -145,6 +145,7 @@ export class SessionHeads {
     }
     stream.hasRemoteHead = true;
     stream.isRemoteEnded = isEnd;
+    stream.isTunnel = framing === Framing.TUNNEL;
     if (framing === Framing.LENGTH) stream.announcedBytes = codec.response.contentLength;
     else if (framing === Framing.NONE) stream.announcedBytes = 0;
     stream.handler?.onHead(isEnd);
@@ -156,6 +157,11 @@ export class SessionHeads {
     const { heads } = this.#session.tools;
     const length = heads.decodeTrailers(this.#session.decoder, bytes, start, end, this.#session.limits);
     if (isCompressionError(length)) return this.#session.fail(Fault.compression);
+    if (stream.isTunnel) {
+      this.#session.owner.count('rx_messaging_error');
+      this.#session.streamFault(stream, ErrorCode.PROTOCOL_ERROR, 'headers_in_tunnel');
+      return !this.#session.isEnded;
+    }
     if (length < 0) return this.#blockFault(stream, length);
     if (!isEnd) return this.#session.messageFault(stream, 'trailers_without_end');
     if (stream.announcedBytes >= 0 && stream.receivedBytes !== stream.announcedBytes) {

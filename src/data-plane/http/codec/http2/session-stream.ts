@@ -36,6 +36,8 @@ export class SessionStream {
   /** The final head has come, and gone out. */
   hasRemoteHead = false;
   hasLocalHead = false;
+  /** Its CONNECT has been answered with a 2xx: from here on it carries bytes, and nothing else (RFC 9113 section 8.5). */
+  isTunnel = false;
   /** METHOD_* of its request. */
   requestMethod = 0;
   /** Bytes that may be sent, which settings can make negative; bytes that the peer may send. */
