@@ -2,6 +2,7 @@
 // filter chains at its addresses, and what was chosen may still have too many connections.
 
 import type { CidrRange } from './cidr-range.ts';
+import type { FormatSegments } from './format.ts';
 import type { TerminalFilterSettings } from './listener.ts';
 import type { Metadata } from './metadata.ts';
 import type { NetworkFilterSettings, NetworkFilterSnapshot } from './network-filter.ts';
@@ -25,7 +26,14 @@ export interface FilterChainMatch {
   readonly sourcePorts: readonly number[];
 }
 
+/** Which filter chain a decision tree of a listener leads to, by its name; none where no chain has it. */
+export type FilterChainChoice =
+  | { readonly kind: 'name'; readonly name: string }
+  /** Made for each connection. @see LineFormat for what is missing. */
+  | { readonly kind: 'format'; readonly segments: FormatSegments; readonly omitsEmptyValues: boolean };
+
 export interface FilterChainSettings {
+  /** Its own among those of a listener that has a decision tree. */
   readonly name: string;
   /** For formats; absent without any. */
   readonly metadata?: Metadata;

@@ -59,6 +59,7 @@ export type { DrainedListeners, DrainProgress, DrainState, DrainStrategy } from 
 export type {
   ConnectionPredicate,
   ConnectionSourceType,
+  FilterChainChoice,
   FilterChainMatch,
   FilterChainSettings,
   FilterChainSnapshot,

@@ -6,6 +6,7 @@ import type { StringMatch } from '../base/string-match.ts';
 import type { AccessLogSettings, ReportedLogSettings } from './access-log.ts';
 import type { KeepaliveSettings, SubsetCriteria } from './cluster.ts';
 import type {
+  FilterChainChoice,
   FilterChainSettings,
   FilterChainSnapshot,
   ListenerFilterSettings,
@@ -307,13 +308,15 @@ export interface ListenerSettings {
   /** What the overload manager asks for is not asked of it. */
   readonly bypassesOverload: boolean;
   readonly filterChains: readonly FilterChainSettings[];
+  /** Chooses among the filter chains in place of their criteria; absent where those do. */
+  readonly filterChainMatcher?: MatchTree<FilterChainChoice>;
   /** Its addresses are of UDP, and this is what becomes of datagrams; absent for connections. */
   readonly udp?: UdpProxySettings;
   /** One entry for each connection that no filter chain takes. */
   readonly accessLogs: readonly AccessLogSettings[];
   /** Absent without any. */
   readonly reportedLogs?: readonly ReportedLogSettings[];
-  /** For connections that no chain takes. */
+  /** For connections that no chain takes; with a decision tree, those that it leads nowhere. */
   readonly defaultFilterChain: FilterChainSettings | null;
 }
 

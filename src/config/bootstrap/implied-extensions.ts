@@ -7,7 +7,7 @@ import type { Bootstrap, Cluster, Listener } from '../proto/generated/messages.t
 import { discoveryTypeOf } from '../resources/discovery-type.ts';
 import { enumName } from '../resources/enum-name.ts';
 import type { FaultSink } from '../resources/fault-sink.ts';
-import { chainByClientHello } from '../resources/listener-filters.ts';
+import { choiceByClientHello } from '../resources/listener-filters.ts';
 import { fieldPath, itemPath } from '../source/field-path.ts';
 import { quote } from '../source/node.ts';
 import { type DisabledExtensions, IS_DISABLED } from '../support/index.ts';
@@ -63,9 +63,9 @@ export function* impliedByCluster(cluster: Cluster, at: string): Generator<Impli
 }
 
 export function* impliedByListener(listener: Listener, at: string): Generator<ImpliedExtension> {
-  const inspected = chainByClientHello(listener);
+  const inspected = choiceByClientHello(listener);
   if (inspected !== undefined) {
-    const place = fieldPath(itemPath(fieldPath(at, 'filter_chains'), inspected), 'filter_chain_match');
+    const place = fieldPath(at, inspected);
     yield { category: 'filters.listener', name: 'proxy.filters.listener.tls_inspector', at: place };
   }
   const chains = listener.filter_chains.map((chain, index) => ({

@@ -8,8 +8,10 @@ import type {
   TlvRule,
 } from '../../snapshot/index.ts';
 import { ProxyProtocolConfig_Version as Version } from '../proto/generated/enums.ts';
+import { fieldPath } from '../source/field-path.ts';
 import { openExtension } from './extension.ts';
 import type { FaultSink } from './fault-sink.ts';
+import { treeAsksForClientHello } from './filter-chain-matcher.ts';
 import type { FilterChain, FilterChainMatchMessage, Listener, ProxyProtocol, TlsInspector } from './messages.ts';
 import { valueOr } from './units.ts';
 
@@ -53,10 +55,10 @@ export function convertListenerFilters(
   const has = (wanted: ListenerFilterSettings['kind']): boolean => filters.some(({ kind }) => kind === wanted);
   if (usesProxyProto(message.filter_chains, at, faults) && !has('proxy-protocol')) filters.push(PLAIN_PROXY_PROTOCOL);
   if (valueOr(message.use_original_dst, false) && !has('original-dst')) filters.push({ kind: 'original-dst' });
-  const inspected = chainByClientHello(message);
+  const inspected = choiceByClientHello(message);
   if (inspected !== undefined && !has('tls-inspector')) {
     const why = 'is decided by what TLS clients announce, so the listener filter tls_inspector is added';
-    faults.warning(`${at}.filter_chains[${inspected}].filter_chain_match`, why);
+    faults.warning(fieldPath(at, inspected), why);
     filters.push(PLAIN_TLS_INSPECTOR);
   }
   return filters;
@@ -83,10 +85,14 @@ function convertListenerFilter(
   }
 }
 
-/** Index of the first filter chain that is chosen by what only a TLS inspector finds out; undefined without any. */
-export function chainByClientHello({ filter_chains: chains }: Listener): number | undefined {
+/** Path in the listener of the first choice of a filter chain by what only a TLS inspector finds out; undefined without any. */
+export function choiceByClientHello({
+  filter_chains: chains,
+  filter_chain_matcher: matcher,
+}: Listener): string | undefined {
+  if (matcher !== null && treeAsksForClientHello(matcher)) return 'filter_chain_matcher';
   const index = chains.findIndex(({ filter_chain_match: match }) => match !== null && asksForClientHello(match));
-  return index === -1 ? undefined : index;
+  return index === -1 ? undefined : `filter_chains[${index}].filter_chain_match`;
 }
 
 function asksForClientHello(match: FilterChainMatchMessage): boolean {

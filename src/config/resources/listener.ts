@@ -11,6 +11,7 @@ import type { Conversion } from './conversion.ts';
 import type { FaultSink } from './fault-sink.ts';
 import { convertFilterChain } from './filter-chain.ts';
 import { checkDistinctMatches } from './filter-chain-match.ts';
+import { convertFilterChainMatcher } from './filter-chain-matcher.ts';
 import { convertListenerFilters } from './listener-filters.ts';
 import { convertListeningOptions } from './listening-options.ts';
 import type { Listener } from './messages.ts';
@@ -100,7 +101,7 @@ function convertFilterChains(
   message: Listener,
   at: string,
   conversion: Conversion,
-): Pick<ListenerSettings, 'filterChains' | 'defaultFilterChain'> {
+): Pick<ListenerSettings, 'filterChains' | 'filterChainMatcher' | 'defaultFilterChain'> {
   const { faults } = conversion;
   const chainsAt = `${at}.filter_chains`;
   const filterChains = message.filter_chains.map((chain, index) =>
@@ -110,7 +111,7 @@ function convertFilterChains(
   if (filterChains.length === 0 && last === null) faults.error(chainsAt, 'needs at least one filter chain');
   const known = filterChains.filter((chain): chain is FilterChainSettings => chain !== undefined);
   // Places in the list are those of the message only while no chain is missing.
-  if (known.length === filterChains.length) {
+  if (known.length === filterChains.length && message.filter_chain_matcher === null) {
     checkDistinctMatches(
       known.map(({ match }) => match),
       chainsAt,
@@ -119,6 +120,7 @@ function convertFilterChains(
   }
   return {
     filterChains: known,
+    ...convertFilterChainMatcher(message, at, conversion),
     defaultFilterChain: (last && convertFilterChain(last, `${at}.default_filter_chain`, conversion)) ?? null,
   };
 }

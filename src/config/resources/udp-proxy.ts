@@ -85,6 +85,7 @@ function refuseConnectionFields(message: Listener, at: string, faults: FaultSink
   };
   refuse(message.filter_chains.length > 0, 'filter_chains');
   refuse(message.default_filter_chain !== null, 'default_filter_chain');
+  refuse(message.filter_chain_matcher !== null, 'filter_chain_matcher');
   refuse(message.use_original_dst?.value === true, 'use_original_dst');
   refuse(message.transparent?.value === true, 'transparent');
   refuse(message.freebind?.value === true, 'freebind');

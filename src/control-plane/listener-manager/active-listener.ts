@@ -81,7 +81,7 @@ export class ActiveListener {
   }
 
   /**
-   * Takes in a configuration that differs in filter chains at most. @returns those that are not any more.
+   * Takes in a configuration that differs in filter chains at most, and in what chooses among them. @returns those that are not any more.
    * @throws WeirError WEIR_SHARED_MEMORY_FULL; all is as before then.
    */
   replaceChains({ settings, message, version }: PutListener): FormerChains {
@@ -102,7 +102,7 @@ export class ActiveListener {
     return areSameSettings(settings, this.settings);
   }
 
-  /** But for the filter chains, of which both have some. */
+  /** But for the filter chains, of which both have some, and what chooses among them. */
   isSameApartFromChains(settings: ListenerSettings): boolean {
     return areSameSettings(withoutChains(settings), withoutChains(this.settings));
   }
@@ -120,5 +120,6 @@ export class ActiveListener {
 }
 
 function withoutChains(settings: ListenerSettings): object {
-  return { ...settings, filterChains: [], defaultFilterChain: null };
+  const { filterChainMatcher: _, ...others } = settings;
+  return { ...others, filterChains: [], defaultFilterChain: null };
 }

@@ -7,6 +7,7 @@ import type {
   AcceptLimitSnapshot,
   DownstreamTlsSettings,
   DownstreamTlsSnapshot,
+  FilterChainMatch,
   FilterChainSettings,
   FilterChainSnapshot,
   FiltersOfRoute,
@@ -148,10 +149,18 @@ export function makeFilterChain(
       ? {}
       : {
           tls: makeTls(`${prefix}ssl.`, settings.tls, holdings, () =>
-            ticketSecret.keyOf(prefix, isDefault ? null : settings.match),
+            ticketSecret.keyOf(prefix, isDefault ? null : choiceOf(listener, settings)),
           ),
         }),
   };
+}
+
+/** What distinguishes a chain from the others of its listener. */
+function choiceOf(
+  { filterChainMatcher }: ListenerSettings,
+  { name, match }: FilterChainSettings,
+): string | FilterChainMatch {
+  return filterChainMatcher === undefined ? match : name;
 }
 
 type TerminalParts = Pick<

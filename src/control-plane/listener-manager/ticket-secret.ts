@@ -26,8 +26,9 @@ export class TicketSecret {
   /**
    * A key of one filter chain's own, the same for as long as it is chosen alike.
    * @param listener what distinguishes it and stays; a name may be made up anew by each process.
+   * @param choice what the chain is chosen by: its criteria, or its name in a decision tree; null for the default one.
    */
-  keyOf(listener: string, match: FilterChainMatch | null): Uint8Array {
-    return new Uint8Array(hkdfSync('sha256', this.bytes, NO_SALT, JSON.stringify([listener, match]), KEY_BYTES));
+  keyOf(listener: string, choice: FilterChainMatch | string | null): Uint8Array {
+    return new Uint8Array(hkdfSync('sha256', this.bytes, NO_SALT, JSON.stringify([listener, choice]), KEY_BYTES));
   }
 }

@@ -7,9 +7,11 @@ import { errorMessage } from '../../base/errors.ts';
 import type { ListeningOptions } from '../../base/own-sockets.ts';
 import type {
   DrainProgress,
+  FilterChainChoice,
   FilterChainSnapshot,
   InheritedSockets,
   ListenerSnapshot,
+  MatchTree,
   SecuredChain,
 } from '../../snapshot/index.ts';
 import { LISTENER_STATS, LISTENER_WORKER_STATS } from '../../stats/index.ts';
@@ -27,6 +29,7 @@ import { AcceptLimits } from './accept-limit.ts';
 import { type SocketOptionSetter, socketOptionSetter } from './accepted-socket-options.ts';
 import { ActiveFilterChain, type FilterChainOwner } from './active-filter-chain.ts';
 import type { DatagramService } from './datagram-service.ts';
+import { compileChainTree } from './filter-chain-tree.ts';
 import { FilterChains, type LeaveOptions } from './filter-chains.ts';
 import { ListenerAccessLog } from './listener-access-log.ts';
 import { createListenerFilter } from './listener-filter/create.ts';
@@ -137,7 +140,8 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
     this.#limits = new AcceptLimits(context, snapshot);
     const log = AccessLog.compile(context, clusters, settings);
     this.#accessLog = log === null ? null : new ListenerAccessLog(context, log);
-    this.#chains = new FilterChains((chain) => this.#activate(chain));
+    const compileTree = (tree: MatchTree<FilterChainChoice>) => compileChainTree(context, tree, this.#noChain);
+    this.#chains = new FilterChains((chain) => this.#activate(chain), compileTree);
     this.#chains.replace(snapshot);
     this.#bufferLimitBytes = settings.bufferLimitBytes;
     this.#limitedReads = LimitedReads.below(settings.bufferLimitBytes);

@@ -1,9 +1,17 @@
 // The filter chains of one listener in one worker: which of them takes a connection, and what becomes of those that another
 // configuration has taken away, whose connections go on for a while.
 
-import type { DrainProgress, FilterChainSnapshot, ListenerSnapshot } from '../../snapshot/index.ts';
+import type {
+  DrainProgress,
+  FilterChainChoice,
+  FilterChainSnapshot,
+  ListenerSnapshot,
+  MatchTree,
+} from '../../snapshot/index.ts';
+import type { DownstreamConnection } from '../network/downstream-connection.ts';
 import type { ActiveFilterChain } from './active-filter-chain.ts';
-import { FilterChainMatcher, type MatchedConnection } from './filter-chain-match.ts';
+import { FilterChainMatcher } from './filter-chain-match.ts';
+import type { FindChainName } from './filter-chain-tree.ts';
 
 export interface LeaveOptions {
   /** In which connections end with their responses; those that are left behind it are cut. */
@@ -14,6 +22,13 @@ export interface LeaveOptions {
   readonly onGone: () => void;
 }
 
+/** What a snapshot says of chains. */
+export interface ChainsOfSnapshot extends Pick<ListenerSnapshot, 'filterChains' | 'defaultFilterChain'> {
+  readonly settings: Pick<ListenerSnapshot['settings'], 'filterChainMatcher'>;
+}
+
+type FindChain = (connection: DownstreamConnection) => ActiveFilterChain | undefined;
+
 /** Chains that went together. */
 interface Leaving {
   chains: readonly ActiveFilterChain[];
@@ -23,14 +38,19 @@ interface Leaving {
 
 export class FilterChains {
   readonly #activate: (chain: FilterChainSnapshot) => ActiveFilterChain;
+  readonly #compileTree: (tree: MatchTree<FilterChainChoice>) => FindChainName;
   /** In their order, the default one last. */
   #current: readonly ActiveFilterChain[] = [];
-  #matcher = new FilterChainMatcher<ActiveFilterChain>([], undefined);
+  #find: FindChain = () => undefined;
   #leaving: readonly Leaving[] = [];
   #all: readonly ActiveFilterChain[] = [];
 
-  constructor(activate: (chain: FilterChainSnapshot) => ActiveFilterChain) {
+  constructor(
+    activate: (chain: FilterChainSnapshot) => ActiveFilterChain,
+    compileTree: (tree: MatchTree<FilterChainChoice>) => FindChainName,
+  ) {
     this.#activate = activate;
+    this.#compileTree = compileTree;
   }
 
   get current(): readonly ActiveFilterChain[] {
@@ -42,15 +62,12 @@ export class FilterChains {
     return this.#all;
   }
 
-  find(connection: MatchedConnection): ActiveFilterChain | undefined {
-    return this.#matcher.find(connection);
+  find(connection: DownstreamConnection): ActiveFilterChain | undefined {
+    return this.#find(connection);
   }
 
   /** Chains of the ids that there are stay as they are. @returns those that are not any more. What it throws leaves all as it was. */
-  replace({
-    filterChains,
-    defaultFilterChain,
-  }: Pick<ListenerSnapshot, 'filterChains' | 'defaultFilterChain'>): readonly ActiveFilterChain[] {
+  replace({ settings, filterChains, defaultFilterChain }: ChainsOfSnapshot): readonly ActiveFilterChain[] {
     const former = new Map(this.#current.map((chain) => [chain.id, chain]));
     const made: ActiveFilterChain[] = [];
     const take = (snapshot: FilterChainSnapshot): ActiveFilterChain => {
@@ -61,16 +78,36 @@ export class FilterChains {
       return chain;
     };
     try {
-      const candidates = filterChains.map((own) => ({ match: own.settings.match, chain: take(own) }));
+      const chains = filterChains.map(take);
       const last = defaultFilterChain === null ? undefined : take(defaultFilterChain);
-      this.#matcher = new FilterChainMatcher(candidates, last);
-      this.#current = [...candidates.map(({ chain }) => chain), ...(last === undefined ? [] : [last])];
+      this.#find = this.#choice(settings.filterChainMatcher, filterChains, chains, last);
+      this.#current = [...chains, ...(last === undefined ? [] : [last])];
     } catch (error) {
       for (const chain of made) chain.close();
       throw error;
     }
     this.#noteAll();
     return [...former.values()].filter((chain) => !this.#current.includes(chain));
+  }
+
+  #choice(
+    tree: MatchTree<FilterChainChoice> | undefined,
+    snapshots: readonly FilterChainSnapshot[],
+    chains: readonly ActiveFilterChain[],
+    last: ActiveFilterChain | undefined,
+  ): FindChain {
+    if (tree === undefined) {
+      const candidates = chains.map((chain, index) => ({ match: snapshots[index]!.settings.match, chain }));
+      const matcher = new FilterChainMatcher(candidates, last);
+      return (connection) => matcher.find(connection);
+    }
+    const findName = this.#compileTree(tree);
+    const byName = new Map(chains.map((chain, index) => [snapshots[index]!.settings.name, chain]));
+    // Whom it leads to a chain that there is not, no other takes.
+    return (connection) => {
+      const name = findName(connection);
+      return name === undefined ? last : byName.get(name);
+    };
   }
 
   /** Their connections end by and by. */

@@ -1,6 +1,7 @@
 // The whole support table. To implement a field: flip its row here, in the same change that implements it.
 
-import type { SupportTable } from '../verdict.ts';
+import { FILTER_CHAIN_ACTIONS } from '../../resources/filter-chain-matcher.ts';
+import { type SupportTable, supported } from '../verdict.ts';
 import { ACCESS_LOG_SUPPORT } from './access-log.ts';
 import { BALANCING_POLICY_SUPPORT } from './balancing-policy.ts';
 import { BOOTSTRAP_SUPPORT } from './bootstrap.ts';
@@ -24,6 +25,7 @@ import { TRACING_SUPPORT } from './tracing.ts';
 import { UDP_SUPPORT } from './udp.ts';
 
 export const SUPPORT: SupportTable = {
+  'google.protobuf.StringValue': { otherwise: supported(), fields: {} },
   ...BOOTSTRAP_SUPPORT,
   ...LISTENER_SUPPORT,
   ...UDP_SUPPORT,
@@ -32,7 +34,13 @@ export const SUPPORT: SupportTable = {
   ...ROUTE_MATCH_SUPPORT,
   ...ROUTE_ACTION_SUPPORT,
   ...ROUTE_RATE_LIMIT_SUPPORT,
-  ...matchingSupport([...ROUTE_ACTIONS_OF_MATCHERS, UDP_ROUTE, ACCESS_ACTION, FORWARD_CLIENT_CERT]),
+  ...matchingSupport([
+    ...ROUTE_ACTIONS_OF_MATCHERS,
+    ...FILTER_CHAIN_ACTIONS,
+    UDP_ROUTE,
+    ACCESS_ACTION,
+    FORWARD_CLIENT_CERT,
+  ]),
   ...CLUSTER_SUPPORT,
   ...CLUSTER_HOSTS_SUPPORT,
   ...CLUSTER_CONNECTIONS_SUPPORT,

@@ -66,7 +66,7 @@ export const LISTENER_SUPPORT: SupportTable = {
       max_connections_to_accept_per_socket_event: warned('each connection is accepted in a turn of its own'),
       api_listener: rejected('programs that embed this proxy reach it over a port'),
       internal_listener: rejected('proxies on one machine reach each other over a Unix socket or loopback'),
-      filter_chain_matcher: rejected('filter_chain_match of the chains chooses by the same facts'),
+      filter_chain_matcher: supported('in place of filter_chain_match, by all that is known before handshakes'),
       fcds_config: rejected('chains stand in the listener'),
     },
   },

@@ -15,6 +15,7 @@ import {
   withClusters,
   withListeners,
 } from '../../../support/bootstrap.ts';
+import { byServerName, toChain } from '../../../support/chain-trees.ts';
 
 const TYPES = 'type.googleapis.com/envoy.extensions';
 const RAW = {
@@ -128,6 +129,16 @@ describe('an extension that is disabled', () => {
         }),
       ),
       `${LISTENER}.filter_chains[0].filter_chain_match`,
+    ],
+    [
+      'filters.listener/filters.listener.tls_inspector',
+      withListeners(
+        listenerWith([], {
+          filter_chains: [{ name: 'a', filters: [tcpFilter({})] }],
+          filter_chain_matcher: byServerName({ '*': toChain('a') }),
+        }),
+      ),
+      `${LISTENER}.filter_chain_matcher`,
     ],
     ['transport_sockets.upstream/raw_buffer', withClusters(clusterNamed('web')), `${CLUSTER}.transport_socket`],
     [

@@ -9,6 +9,7 @@ import type { FilterChainSnapshot } from '../../../../src/snapshot/index.ts';
 import { MATCHES_ALL } from '../../../support/listeners.ts';
 
 const DRAIN_MS = 30;
+const settings = {};
 const IDS = 6;
 
 /** A chain whose connections are a number. */
@@ -45,12 +46,13 @@ function snapshots(ids: readonly number[]): readonly FilterChainSnapshot[] {
 
 function opened() {
   const made: CountedChain[] = [];
-  const chains = new FilterChains((snapshot) => {
+  const activate = (snapshot: FilterChainSnapshot): ActiveFilterChain => {
     if (snapshot.id === IDS) throw new Error('no such chain');
     const chain = new CountedChain(snapshot);
     made.push(chain);
     return chain as unknown as ActiveFilterChain;
-  });
+  };
+  const chains = new FilterChains(activate, () => () => undefined);
   return { chains, made };
 }
 
@@ -77,6 +79,7 @@ describe('the filter chains of a listener', () => {
             const [first, ...rest] = snapshots(each.ids);
             const hasDefault = each.hasDefault && first !== undefined;
             const given = {
+              settings,
               filterChains: hasDefault ? rest : snapshots(each.ids),
               defaultFilterChain: hasDefault ? first : null,
             };
@@ -134,12 +137,12 @@ describe('the filter chains of a listener', () => {
 
   it('are as they were when one of them cannot be made', () => {
     const { chains, made } = opened();
-    chains.replace({ filterChains: snapshots([0, 1]), defaultFilterChain: null });
+    chains.replace({ settings, filterChains: snapshots([0, 1]), defaultFilterChain: null });
     const before = [...chains.current];
     assert.deepEqual(chains.all, before);
     const find = (localPort: number): unknown => chains.find({ localPort } as never);
     assert.throws(
-      () => chains.replace({ filterChains: snapshots([1, 2, IDS]), defaultFilterChain: null }),
+      () => chains.replace({ settings, filterChains: snapshots([1, 2, IDS]), defaultFilterChain: null }),
       /no such chain/,
     );
     assert.deepEqual(chains.current, before);
