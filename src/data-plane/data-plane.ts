@@ -391,13 +391,14 @@ export class DataPlane {
       listener.drain(true);
       listener.finish();
     }
-    const { clock, wheel, logFiles } = this.#context;
+    const { clock, wheel, logFiles, accessLoggers } = this.#context;
     const deadlineMs = clock.monotonicMs() + graceMs;
     while (this.connectionCount > 0 && clock.monotonicMs() < deadlineMs) {
       await new Promise<void>((resolve) => clock.after(SHUTDOWN_CHECK_MS, resolve));
     }
     for (const listener of this.#draining.keys()) listener.destroyConnections();
     this.#draining.clear();
+    await accessLoggers.close();
     this.#clusters.close();
     wheel.close();
     await logFiles.close();

@@ -29,6 +29,7 @@ export type {
 export type { CallAnswer, CallFailure, CallReceiver, CallRequest } from './http/filter-call.ts';
 export { isGrpc } from './http/grpc-request.ts';
 export { DNS_FAILURE, FILTER_FAULT, type LocalReply, REQUEST_HELD_TOO_LARGE, ReplyForm } from './http/local-reply.ts';
+export type { StreamAnswer, StreamRequest } from './http/outgoing-stream.ts';
 export type { Taps } from './http/taps.ts';
 export { TextHead } from './http/text-head.ts';
 export type { Trailers } from './http/trailers.ts';
@@ -71,6 +72,7 @@ export { compileRedirect, type RedirectLocation } from './route/redirect.ts';
 export { findRequestCookie, requestCookie, setCookieText } from './route/request-cookie.ts';
 export { redirectedHead } from './router/redirect-target.ts';
 export { ReportQueue } from './tracing/report-queue.ts';
+export { ReportStream } from './tracing/report-stream.ts';
 export { compileTags, type ReadTag } from './tracing/span-tags.ts';
 export type {
   FinishedSpan,

@@ -17,6 +17,7 @@ import type { Http2Module } from '../wasm/http2.ts';
 import type { LbKernel } from '../wasm/lb.ts';
 import type { SharedRecords } from '../wasm/shared-memory.ts';
 import type { AccessLoggerRegistry } from './access-log/access-logger.ts';
+import { AccessLoggers } from './access-log/access-loggers.ts';
 import { LogFiles } from './access-log/log-files.ts';
 import { Drains } from './drains.ts';
 import { Http2Codec } from './http/codec/http2/codec.ts';
@@ -133,7 +134,7 @@ export class WorkerContext {
   readonly httpFilters: HttpFilterRegistry;
   readonly networkFilters: NetworkFilterRegistry;
   readonly tracers: TracerRegistry;
-  readonly accessLoggers: AccessLoggerRegistry;
+  readonly accessLoggers: AccessLoggers;
   readonly taps: Taps;
   readonly connectUpstream: typeof connectUpstream;
   /** The operator wants health checks to fail. */
@@ -180,7 +181,7 @@ export class WorkerContext {
     this.httpFilters = options.httpFilters;
     this.networkFilters = options.networkFilters;
     this.tracers = options.tracers ?? {};
-    this.accessLoggers = options.accessLoggers ?? {};
+    this.accessLoggers = new AccessLoggers(options.accessLoggers ?? {}, this.clock);
     this.taps = new Taps(options.sendTrace ?? (() => {}), this.random);
     this.connectUpstream = options.connectUpstream ?? connectUpstream;
     this.wheel = new TimerWheel(this.clock, (error) => this.logFault('a timeout', error));

@@ -5,11 +5,15 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { type TestContext, test } from 'node:test';
+import { ServerCredentials } from '@grpc/grpc-js';
 import { AccessLogService } from '../support/access-log-service.ts';
 import { type JsonObject, listenerWith, socketAddress } from '../support/bootstrap.ts';
+import { CertificateFolder } from '../support/certificates.ts';
 import { bootstrapOf, ConfigError, clusterAt, createProxy } from '../support/embedded.ts';
 import { filteredListener, routeTo } from '../support/embedded-filters.ts';
+import { untilEqual } from '../support/eventually.ts';
 import { HTTP2 } from '../support/guarded-proxy.ts';
+import { pair, tlsMessage } from '../support/tls-config.ts';
 import { field, untilCounts } from '../support/traced-proxy.ts';
 import { unusedPort, WireClient, WireUpstream } from '../support/wire.ts';
 
@@ -39,22 +43,21 @@ async function logged(
   {
     logs,
     routes = [routeTo('/')],
-    answer,
     manager = {},
-  }: { logs: readonly JsonObject[]; routes?: readonly JsonObject[]; answer?: string; manager?: JsonObject },
+    secured = {},
+  }: { logs: readonly JsonObject[]; routes?: readonly JsonObject[]; manager?: JsonObject; secured?: JsonObject },
 ) {
-  const upstream = await WireUpstream.answering(
-    answer ?? 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\nx-from: web\r\n\r\nok',
-  );
+  const upstream = await WireUpstream.answering('HTTP/1.1 200 OK\r\ncontent-length: 2\r\nx-from: web\r\n\r\nok');
   const listener = filteredListener([], routes, {
     manager: { access_log: logs, use_remote_address: true, ...manager },
   });
-  const proxy = await createProxy(
-    bootstrapOf([listener], [clusterAt('web', upstream.port), clusterAt('logs', port, HTTP2)], {
+  /** With the service at this port. */
+  const bootstrapAt = (at: number) =>
+    bootstrapOf([listener], [clusterAt('web', upstream.port), clusterAt('logs', at, { ...HTTP2, ...secured })], {
       node: { id: 'n1', cluster: 'shop', locality: { zone: 'z1' } },
       stats_flush_on_admin: true,
-    }),
-  );
+    });
+  const proxy = await createProxy(bootstrapAt(port));
   const client = new WireClient(proxy.listeners.get('main')!.port);
   t.after(async () => {
     client.close();
@@ -69,7 +72,7 @@ async function logged(
     client.write(`${[`GET ${path} HTTP/1.1`, 'host: shop.test', ...lines].join('\r\n')}\r\n\r\n`);
     return await client.response();
   };
-  return { proxy, upstream, counts, get };
+  return { proxy, upstream, counts, get, bootstrapAt };
 }
 
 test('an entry tells all of its request', async (t) => {
@@ -161,7 +164,107 @@ test('entries gather until their time is over', async (t) => {
   await get('/1');
   await get('/2');
   await service.until(2);
-  assert.ok(service.messages.every(({ identifier }) => identifier?.log_name === 'edge'));
+  assert.equal(service.messages[0]!.identifier!.log_name, 'edge');
+});
+
+test('all messages go over one stream, whose first one says who sends them', async (t) => {
+  await using service = await AccessLogService.start();
+  // Two logs of the same settings, and one of others.
+  const { get, proxy } = await logged(t, service.port, {
+    logs: [httpLog(), httpLog(), httpLog({ log_name: 'other' })],
+  });
+  for (const [at, path] of ['/1', '/2', '/3'].entries()) {
+    await get(path);
+    await service.until(3 * (at + 1));
+  }
+  assert.equal(service.streams.length, 2);
+  for (const messages of service.streams) {
+    for (const [at, { identifier }] of messages.entries()) assert.equal(identifier !== undefined, at === 0);
+  }
+  assert.equal(service.ended, 0);
+  await proxy.close();
+  assert.equal(service.ended, 2);
+});
+
+test('a stream that the service ends is followed by another one', async (t) => {
+  await using service = await AccessLogService.start();
+  service.manners = { endsAfter: 2 };
+  const bench = await logged(t, service.port, { logs: [httpLog()] });
+  for (const entries of [1, 2, 3, 4]) {
+    await bench.get('/');
+    await service.until(entries);
+    if (entries === 2) await untilCounts(bench, SCOPE, { logs_written: 2 });
+  }
+  assert.deepEqual(
+    service.streams.map((messages) => messages.map(({ identifier }) => identifier?.log_name)),
+    [
+      ['edge', undefined],
+      ['edge', undefined],
+    ],
+  );
+  await untilCounts(bench, SCOPE, { logs_written: 4 });
+});
+
+test('entries wait while the service is away', async (t) => {
+  const port = await unusedPort();
+  const { get } = await logged(t, port, { logs: [httpLog()] });
+  assert.equal((await get('/1')).status, 200);
+  assert.equal((await get('/2')).status, 200);
+  await using service = await AccessLogService.start({ port });
+  await service.until(2);
+  assert.deepEqual(
+    service.entries.map(({ request }) => request.path),
+    ['/1', '/2'],
+  );
+});
+
+test('a stream leaves a service whose place in the configuration another has taken', async (t) => {
+  await using former = await AccessLogService.start();
+  await using service = await AccessLogService.start();
+  const { get, proxy, bootstrapAt } = await logged(t, former.port, { logs: [httpLog()] });
+  await get('/1');
+  await former.until(1);
+  await proxy.applyBootstrap(bootstrapAt(service.port));
+  await untilEqual(1, () => former.ended, 'streams that were ended');
+  await get('/2');
+  await service.until(1);
+  assert.equal(former.entries.length, 1);
+});
+
+test('the last entries are sent when the proxy ends', async (t) => {
+  await using service = await AccessLogService.start();
+  const { get, proxy } = await logged(t, service.port, {
+    logs: [httpLog({ buffer_size_bytes: 100_000, buffer_flush_interval: '3600s' })],
+  });
+  await get('/1');
+  await proxy.close();
+  assert.equal(service.entries.length, 1);
+});
+
+test('a service may be reached by TLS alone, and know its clients by their certificates', async (t) => {
+  using folder = new CertificateFolder();
+  const ca = await folder.make('ca', { isAuthority: true });
+  const own = await folder.make('service', { issuer: ca, altNames: 'DNS:logs.test' });
+  const ours = await folder.make('proxy', { issuer: ca });
+  const keys = [{ private_key: Buffer.from(own.key), cert_chain: Buffer.from(own.certificate) }];
+  const credentials = ServerCredentials.createSsl(Buffer.from(ca.certificate), keys, true);
+  await using service = await AccessLogService.start({ credentials });
+  const validation_context = {
+    trusted_ca: { filename: ca.certificatePath },
+    match_typed_subject_alt_names: [{ san_type: 'DNS', matcher: { exact: 'logs.test' } }],
+  };
+  const typed_config = tlsMessage('UpstreamTlsContext', {
+    sni: 'logs.test',
+    common_tls_context: { tls_certificates: [pair(ours)], validation_context },
+  });
+  const { get } = await logged(t, service.port, {
+    logs: [httpLog()],
+    secured: { transport_socket: { name: 'tls', typed_config } } as JsonObject,
+  });
+  await get('/1');
+  await get('/2');
+  await service.until(2);
+  assert.equal(service.streams.length, 1);
 });
 
 test('connections have entries, too', async (t) => {
@@ -196,20 +299,37 @@ test('connections have entries, too', async (t) => {
   assert.equal(entry!.common_properties.access_log_type, 3);
 });
 
-test('a service that fails, hangs or is away costs entries and no request', async (t) => {
+test('a service that fails costs entries and no request, and gets those that come later', async (t) => {
   await using service = await AccessLogService.start();
-  service.answer = { fails: 13 };
-  const failing = await logged(t, service.port, { logs: [httpLog()] });
-  assert.equal((await failing.get('/')).status, 200);
-  await untilCounts(failing, SCOPE, { logs_dropped: 1 });
-  service.answer = 'silence';
-  const grpc_service = { envoy_grpc: { cluster_name: 'logs' }, timeout: '0.05s' };
-  const hanging = await logged(t, service.port, { logs: [httpLog({ grpc_service })] });
-  assert.equal((await hanging.get('/')).status, 200);
-  await untilCounts(hanging, SCOPE, { logs_dropped: 1 });
-  const away = await logged(t, await unusedPort(), { logs: [httpLog()] });
-  assert.equal((await away.get('/')).status, 200);
-  await untilCounts(away, SCOPE, { logs_dropped: 1 });
+  service.manners = { fails: 13 };
+  const bench = await logged(t, service.port, { logs: [httpLog()] });
+  assert.equal((await bench.get('/1')).status, 200);
+  await untilCounts(bench, SCOPE, { logs_dropped: 1 });
+  service.manners = 'stays';
+  assert.equal((await bench.get('/2')).status, 200);
+  await service.until(2);
+  await untilCounts(bench, SCOPE, { logs_dropped: 1, logs_written: 1 });
+});
+
+test('a service that reads nothing costs entries and no request', async (t) => {
+  const service = await WireUpstream.start((socket) => void socket.pause());
+  t.after(async () => await service.close());
+  const grpc_service = { envoy_grpc: { cluster_name: 'logs' }, timeout: '600s' };
+  const log = httpLog({ grpc_service }, { additional_request_headers_to_log: ['x-long'] });
+  const bench = await logged(t, service.port, { logs: [log], manager: { max_request_headers_kb: 96 } });
+  const long = `x-long: ${'l'.repeat(50_000)}`;
+  for (let request = 0; request < 40; request += 1) assert.equal((await bench.get('/', [long])).status, 200);
+  // A mebibyte waits; some entries are on their way.
+  await untilEqual(true, async () => ((await bench.counts(SCOPE)).logs_dropped ?? 0) > 10, 'entries are dropped');
+});
+
+test('a proxy ends although a service does not answer', async (t) => {
+  await using service = await AccessLogService.start();
+  service.manners = 'silence';
+  const { get, proxy } = await logged(t, service.port, { logs: [httpLog()] });
+  await get('/');
+  await service.until(1);
+  await proxy.close();
 });
 
 async function faultsOf(log: JsonObject, bootstrap: JsonObject = {}): Promise<string> {

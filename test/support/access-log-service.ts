@@ -83,23 +83,45 @@ export interface LoggedMessage {
 
 const asItIs = (bytes: Buffer): Buffer => bytes;
 
-/** Ends each stream when its client has, well, with a failure, or never. */
+/** What becomes of streams whose client has sent a message. */
+export type StreamManners =
+  /** They end when their clients end them. */
+  | 'stays'
+  /** They never end. */
+  | 'silence'
+  | { readonly fails: number }
+  /** They end well behind as many. */
+  | { readonly endsAfter: number };
+
 export class AccessLogService implements AsyncDisposable {
   port = 0;
-  readonly messages: LoggedMessage[] = [];
+  /** By stream. */
+  readonly streams: LoggedMessage[][] = [];
   readonly paths: string[] = [];
-  answer: 'well' | 'silence' | { readonly fails: number } = 'well';
+  /** Streams that their clients have ended. */
+  ended = 0;
+  manners: StreamManners = 'stays';
   readonly #server = new Server();
 
-  static async start(): Promise<AccessLogService> {
+  static async start({
+    port = 0,
+    credentials = ServerCredentials.createInsecure(),
+  }: {
+    port?: number;
+    credentials?: ServerCredentials;
+  } = {}): Promise<AccessLogService> {
     const service = new AccessLogService();
     for (const generation of ['v2', 'v3']) service.#serve(generation);
     service.port = await new Promise<number>((resolve, reject) => {
-      service.#server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, port) =>
-        error ? reject(error) : resolve(port),
+      service.#server.bindAsync(`127.0.0.1:${port}`, credentials, (error, bound) =>
+        error ? reject(error) : resolve(bound),
       );
     });
     return service;
+  }
+
+  get messages(): readonly LoggedMessage[] {
+    return this.streams.flat();
   }
 
   get entries(): readonly LoggedEntry[] {
@@ -121,17 +143,21 @@ export class AccessLogService implements AsyncDisposable {
   #serve(generation: string): void {
     const path = `/envoy.service.accesslog.${generation}.AccessLogService/StreamAccessLogs`;
     const StreamAccessLogs = (call: ServerReadableStream<Buffer, Buffer>, reply: sendUnaryData<Buffer>): void => {
+      const messages: LoggedMessage[] = [];
+      this.streams.push(messages);
       this.paths.push(path);
       call.on('error', () => {});
       call.on('data', (bytes: Buffer) => {
         const options = { longs: Number, arrays: true };
-        this.messages.push(MESSAGE.toObject(MESSAGE.decode(bytes), options) as unknown as LoggedMessage);
+        messages.push(MESSAGE.toObject(MESSAGE.decode(bytes), options) as unknown as LoggedMessage);
+        const { manners } = this;
+        if (typeof manners === 'string') return;
+        if ('fails' in manners) reply({ code: manners.fails, details: 'no' });
+        else if (messages.length === manners.endsAfter) reply(null, Buffer.alloc(0));
       });
       call.on('end', () => {
-        const { answer } = this;
-        if (answer === 'silence') return;
-        if (answer === 'well') reply(null, Buffer.alloc(0));
-        else reply({ code: answer.fails, details: 'no' });
+        this.ended += 1;
+        if (this.manners === 'stays') reply(null, Buffer.alloc(0));
       });
     };
     this.#server.addService(

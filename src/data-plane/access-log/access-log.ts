@@ -7,7 +7,7 @@ import { UpstreamCalls } from '../router/upstream-call.ts';
 import { reportContext } from '../tracing/report-context.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
 import type { WorkerContext } from '../worker-context.ts';
-import type { AccessLogger } from './access-logger.ts';
+import type { AccessLoggers, HeldLogger } from './access-loggers.ts';
 import { compileFilter, type PassesFilter } from './filter.ts';
 import { compileLine } from './line.ts';
 import type { LogFile } from './log-file.ts';
@@ -22,7 +22,7 @@ interface Entry {
 
 interface Report {
   readonly passes: PassesFilter | null;
-  readonly logger: AccessLogger;
+  readonly held: HeldLogger;
 }
 
 /** What is logged of one listener or filter. */
@@ -33,11 +33,17 @@ interface Logged {
 
 export class AccessLog {
   readonly #files: LogFiles;
+  readonly #loggers: AccessLoggers;
   readonly #entries: readonly Entry[];
   readonly #reports: readonly Report[];
 
-  private constructor(files: LogFiles, entries: readonly Entry[], reports: readonly Report[]) {
-    this.#files = files;
+  private constructor(
+    { logFiles, accessLoggers }: WorkerContext,
+    entries: readonly Entry[],
+    reports: readonly Report[],
+  ) {
+    this.#files = logFiles;
+    this.#loggers = accessLoggers;
     this.#entries = entries;
     this.#reports = reports;
   }
@@ -58,23 +64,23 @@ export class AccessLog {
       destination,
       file: context.logFiles.hold(destination),
     }));
-    const reports = reportedLogs.map(({ logger: { name, settings }, filter }) => ({
+    const reports = reportedLogs.map(({ logger, filter }) => ({
       passes: passesOf(filter),
-      logger: context.accessLoggers[name]!.open(settings, reportContext(context, new UpstreamCalls(context, clusters))),
+      held: context.accessLoggers.hold(logger, () => reportContext(context, new UpstreamCalls(context, clusters))),
     }));
-    return new AccessLog(context.logFiles, entries, reports);
+    return new AccessLog(context, entries, reports);
   }
 
   write(facts: FormatFacts): void {
     for (const { passes, line, file } of this.#entries) {
       if (passes === null || passes(facts)) file.write(line(facts));
     }
-    for (const { passes, logger } of this.#reports) if (passes === null || passes(facts)) logger.write(facts);
+    for (const { passes, held } of this.#reports) if (passes === null || passes(facts)) held.logger.write(facts);
   }
 
   /** Nobody writes any more. Once. */
   close(): void {
     for (const { destination } of this.#entries) this.#files.release(destination);
-    for (const { logger } of this.#reports) logger.close();
+    for (const { held } of this.#reports) this.#loggers.release(held);
   }
 }

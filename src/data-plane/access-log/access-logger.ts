@@ -6,8 +6,8 @@ import type { ReportContext } from '../tracing/tracer.ts';
 export interface AccessLogger {
   /** Never waits, never fails; what there is no room for is dropped and counted. */
   write(facts: FormatFacts): void;
-  /** Sends what it has. Nothing is written any more. */
-  close(): void;
+  /** Sends what it has. Nothing is written any more. Once. Resolves when all has been taken, or is lost. */
+  close(): Promise<void>;
 }
 
 export interface AccessLoggerKind {

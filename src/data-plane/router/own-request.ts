@@ -1,5 +1,5 @@
 // A request of the proxy's own: one attempt, made for no client. Owned by nobody either: it lives until its response is
-// complete, it fails, or its time is over.
+// complete, it fails, or its time is over. Its body is whole from the beginning, or goes on (open-request.ts).
 
 import { CLUSTER_STATS } from '../../stats/index.ts';
 import { ClusterPriority } from '../../wasm/shared-records.ts';
@@ -34,8 +34,10 @@ export interface OwnRequestOptions {
   /** One of Framing. */
   readonly framing: number;
   readonly trailers: Trailers | null;
-  /** 0 for the time of those that have none. */
+  /** 0 for the time of those that have none. Ignored where the body goes on. */
   readonly timeoutMs: number;
+  /** More of the body follows: the request has no time of its own before its end. */
+  readonly isOpen?: boolean;
 }
 
 export abstract class OwnRequest implements AttemptClient, TimeoutOwner {
@@ -50,17 +52,17 @@ export abstract class OwnRequest implements AttemptClient, TimeoutOwner {
   readonly bufferLimitBytes = BUFFER_LIMIT_BYTES;
   readonly awaitsTunnel = false;
   readonly awaitsUpgrade = false;
-  readonly isRequestComplete = true;
-  readonly requestCompleteMs: number;
+  isRequestComplete: boolean;
+  requestCompleteMs: number;
   readonly requestFraming: number;
   readonly requestTrailers: Trailers | null;
   responseTrailers: Trailers | null = null;
   protected readonly context: WorkerContext;
   readonly #cluster: Cluster;
-  readonly #attempt: UpstreamAttempt;
+  protected readonly attempt: UpstreamAttempt;
   readonly #timer: TimerEntry;
   /** The cluster ends it before its own time is over. */
-  readonly #isShortened: boolean;
+  #isShortened: boolean;
   #body: Buffer;
 
   constructor(context: WorkerContext, cluster: Cluster, options: OwnRequestOptions) {
@@ -70,28 +72,31 @@ export abstract class OwnRequest implements AttemptClient, TimeoutOwner {
     this.methodId = options.methodId;
     this.isGrpc = options.isGrpc;
     this.isInternal = options.isInternal;
-    this.timeoutMs = options.timeoutMs || DEFAULT_TIMEOUT_MS;
+    const { isOpen = false } = options;
+    this.timeoutMs = isOpen ? 0 : options.timeoutMs || DEFAULT_TIMEOUT_MS;
     const { maxStreamDurationMs } = cluster;
-    this.#isShortened = maxStreamDurationMs > 0 && maxStreamDurationMs < this.timeoutMs;
+    this.#isShortened = maxStreamDurationMs > 0 && (isOpen || maxStreamDurationMs < this.timeoutMs);
+    this.isRequestComplete = !isOpen;
     this.requestCompleteMs = context.clock.monotonicMs();
     this.#body = options.body;
     this.requestFraming = options.framing;
     this.requestTrailers = options.trailers;
     const { head, pickContext } = options;
-    this.#attempt = new UpstreamAttempt(context, this, cluster, ClusterPriority.default, head, null, pickContext);
+    this.attempt = new UpstreamAttempt(context, this, cluster, ClusterPriority.default, head, null, pickContext);
     this.#timer = new TimerEntry(this);
-    context.wheel.arm(this.#timer, this.requestCompleteMs + (this.#isShortened ? maxStreamDurationMs : this.timeoutMs));
+    const limitMs = this.#isShortened ? maxStreamDurationMs : this.timeoutMs || Number.POSITIVE_INFINITY;
+    context.wheel.arm(this.#timer, this.requestCompleteMs + limitMs);
   }
 
   /** May end it before it returns. */
   start(): void {
     const body = this.#body;
     this.#body = NO_BYTES;
-    this.#attempt.start(body, 0, body.length, true);
+    this.attempt.start(body, 0, body.length, this.isRequestComplete);
   }
 
   onTimeout(): void {
-    this.#attempt.timeOut(this.#isShortened ? upstream_rq_max_duration_reached : upstream_rq_timeout);
+    this.attempt.timeOut(this.#isShortened ? upstream_rq_max_duration_reached : upstream_rq_timeout);
     this.#end();
     this.onFailure('timeout');
   }
@@ -146,9 +151,22 @@ export abstract class OwnRequest implements AttemptClient, TimeoutOwner {
     failure: UpstreamFailure | 'no healthy upstream' | 'DNS resolution failure' | 'timeout',
   ): void;
 
+  /** The body is over, and the response has this time from now on, unless the cluster gives it less. */
+  protected complete(timeoutMs: number): void {
+    const nowMs = this.context.clock.monotonicMs();
+    this.isRequestComplete = true;
+    this.requestCompleteMs = nowMs;
+    const dueMs = nowMs + timeoutMs;
+    if (dueMs < this.#timer.deadlineMs) {
+      this.#isShortened = false;
+      this.context.wheel.arm(this.#timer, dueMs);
+    }
+    this.attempt.send(NO_BYTES, 0, 0, true);
+  }
+
   /** Ends it from outside, once, before it has ended; nothing more is told. */
   protected abandon(): void {
-    this.#attempt.cancel(true);
+    this.attempt.cancel(true);
     this.#end();
   }
 

@@ -6,10 +6,12 @@
 import { Framing, Method } from '../../wasm/http1.ts';
 import { Dechunker } from '../http/chunk-framing.ts';
 import type { CallFailure, CallReceiver, CallRequest } from '../http/filter-call.ts';
+import type { OutgoingStream, StreamReceiver, StreamRequest } from '../http/outgoing-stream.ts';
 import { TextHead } from '../http/text-head.ts';
 import type { Cluster } from '../upstream/cluster.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
 import type { WorkerContext } from '../worker-context.ts';
+import { beginStream } from './open-request.ts';
 import { addSender, OwnRequest } from './own-request.ts';
 
 /** A call under way. */
@@ -43,6 +45,11 @@ export class UpstreamCalls {
     const call = new Call(this.#context, cluster, request, receiver);
     call.start();
     return call.isOver ? null : call;
+  }
+
+  /** @returns null for one that has ended at once. */
+  stream(request: StreamRequest, receiver: StreamReceiver): OutgoingStream | null {
+    return beginStream(this.#context, this.#clusters, request, receiver);
   }
 }
 

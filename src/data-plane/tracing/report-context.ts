@@ -7,6 +7,7 @@ import type { ReportContext } from './tracer.ts';
 export function reportContext(context: WorkerContext, calls: UpstreamCalls): ReportContext {
   return {
     clock: context.clock,
+    random: context.random,
     runtime: context.runtime,
     counter(name) {
       const end = name.lastIndexOf('.') + 1;
@@ -16,5 +17,6 @@ export function reportContext(context: WorkerContext, calls: UpstreamCalls): Rep
     call(request, receiver) {
       calls.begin(request, receiver);
     },
+    stream: (request, receiver) => calls.stream(request, receiver),
   };
 }

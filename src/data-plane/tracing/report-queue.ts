@@ -46,6 +46,7 @@ export class ReportQueue {
   #bytes = 0;
   #calls = 0;
   #cancelTimer: (() => void) | null = null;
+  #onSettled: (() => void) | null = null;
 
   constructor(context: ReportContext, options: ReportQueueOptions) {
     this.#context = context;
@@ -92,14 +93,18 @@ export class ReportQueue {
     });
   }
 
-  /** Of the worker's end, or of the configuration's: what waits is sent if it can be. */
-  close(): void {
+  /** Of the worker's end, or of the configuration's: what waits is sent if it can be. Once. Resolves behind the last call. */
+  close(): Promise<void> {
     this.flush();
     this.#cancelTimer?.();
     this.#cancelTimer = null;
     if (this.#items.length > 0) this.#options.count.dropped(this.#items.length);
     this.#items = [];
     this.#bytes = 0;
+    return new Promise((resolve) => {
+      if (this.#calls === 0) resolve();
+      else this.#onSettled = resolve;
+    });
   }
 
   #judge(answer: CallAnswer, items: number): void {
@@ -116,6 +121,7 @@ export class ReportQueue {
   /** What has been enough while no call could be made goes out as soon as one can. */
   #endCall(): void {
     this.#calls -= 1;
+    if (this.#calls === 0) this.#onSettled?.();
     if (this.#items.length > 0 && this.#options.isEnough(this.#items.length, this.#bytes)) this.flush();
     else if (this.#items.length > 0) this.#startTimer();
   }

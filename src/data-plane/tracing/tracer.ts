@@ -2,10 +2,12 @@
 // to a collector. Runs in a worker; each connection manager has one of its own.
 
 import type { Clock } from '../../base/clock.ts';
+import type { Random } from '../../base/random.ts';
 import type { RuntimeValues } from '../../base/runtime.ts';
 import type { TracedNode } from '../../snapshot/index.ts';
 import type { FilterCounter } from '../http/filter.ts';
 import type { CallReceiver, CallRequest } from '../http/filter-call.ts';
+import type { OutgoingStream, StreamReceiver, StreamRequest } from '../http/outgoing-stream.ts';
 import type { TraceIds } from './trace-ids.ts';
 
 /** The place of a span in its trace. */
@@ -66,12 +68,15 @@ export interface Tracer {
 /** What tracers and other reporters may know of their worker. */
 export interface ReportContext {
   readonly clock: Clock;
+  readonly random: Random;
   readonly runtime: RuntimeValues;
   /** One by its whole name, which the settings name among their counters. */
   counter(name: string): Pick<FilterCounter, 'add'>;
   hasCluster(name: string): boolean;
   /** As for filters. The call lives until it ends by itself. */
   call(request: CallRequest, receiver: CallReceiver): void;
+  /** One that lives until either side ends it. @returns null for one that has ended at once. */
+  stream(request: StreamRequest, receiver: StreamReceiver): OutgoingStream | null;
 }
 
 export interface TracerContext extends ReportContext {

@@ -288,6 +288,11 @@ export class Host implements PoolHost {
     this.onUserGone();
   }
 
+  /** It has left, and something uses it still. */
+  get isRetired(): boolean {
+    return this.#onUnused !== null;
+  }
+
   /** Ends all pooled connections now. */
   close(): void {
     this.#pools.close();

@@ -35,14 +35,14 @@ export const GRPC_LOG_SUPPORT: SupportTable = {
     otherwise: rejected(),
     fields: {
       log_name: supported(),
-      grpc_service: supported('envoy_grpc only; each call is a stream of one message'),
+      grpc_service: supported('envoy_grpc only; `timeout` is what a stream that takes nothing has'),
       buffer_flush_interval: supported(),
       buffer_size_bytes: supported(),
       filter_state_objects_to_log: warned(
         'entries have none; `custom_tags` with %FILTER_STATE(name)% as their value tell it',
       ),
       transport_api_version: supported('AUTO is V3'),
-      grpc_stream_retry_policy: warned('nothing is told twice'),
+      grpc_stream_retry_policy: warned('streams are opened again after up to 0.5 s, which doubles up to 10 s'),
       custom_tags: supported(),
     },
   },

@@ -1,23 +1,23 @@
-// Entries of finished requests and connections to a gRPC access-log service. What has gathered goes in one call, a stream of one
-// message with the identifier first, whose answer says that it has been taken.
+// Entries of finished requests and connections to a gRPC access-log service, over one stream that stays. What has gathered is one
+// message, the first of a stream with the identifier of who sends it.
 
 import {
   type AccessLogger,
   type AccessLoggerKind,
-  type CallAnswer,
   compileTags,
   type FormatFacts,
   type ReadTag,
   type ReportContext,
-  ReportQueue,
+  ReportStream,
 } from '../../../data-plane/index.ts';
-import { unaryCall } from '../../filters.http/grpc/unary-call.ts';
+import { frameHead } from '../../filters.http/grpc/frames.ts';
+import { streamRequest } from '../../filters.http/grpc/stream-request.ts';
 import { MessageWriter } from '../../filters.http/grpc/wire.ts';
 import { encodeHttpEntry, encodeTcpEntry } from './entries.ts';
 import type { GrpcLogSettings } from './settings.ts';
 
-const MAX_ANSWER_BYTES = 64 * 1024;
 const OK = 200;
+const NO_BYTES = Buffer.alloc(0);
 /** Fields of a message: entries of requests, of connections. */
 const [HTTP_LOGS, TCP_LOGS] = [2, 3];
 
@@ -33,52 +33,39 @@ class GrpcLogger implements AccessLogger {
   readonly #settings: GrpcLogSettings;
   readonly #field: number;
   readonly #tags: readonly ReadTag[];
-  readonly #queue: ReportQueue;
+  readonly #stream: ReportStream;
 
   constructor(settings: GrpcLogSettings, context: ReportContext, field: number) {
     this.#settings = settings;
     this.#field = field;
     this.#tags = compileTags(settings.tags);
     const { target, generation, flushIntervalMs, bufferBytes, counters } = settings;
-    const path = `/envoy.service.accesslog.${generation}.AccessLogService/StreamAccessLogs`;
     const identifier = encodeIdentifier(settings);
     const written = context.counter(counters.written);
     const dropped = context.counter(counters.dropped);
-    const lose = (entries: number): void => dropped.add(entries);
-    this.#queue = new ReportQueue(context, {
-      cluster: target.cluster,
-      flushIntervalMs: () => flushIntervalMs,
-      isEnough: (_entries, bytes) => bytes >= bufferBytes,
-      request: (entries) => unaryCall(target, path, encodeMessage(identifier, field, entries), MAX_ANSWER_BYTES),
-      takenOf: (answer, entries) => (isTaken(answer) ? entries : 0),
-      count: {
-        sent() {},
-        timed() {},
-        skipped: lose,
-        taken: (entries) => written.add(entries),
-        refused: lose,
-        failed: lose,
-        dropped: lose,
-      },
+    this.#stream = new ReportStream(context, {
+      request: streamRequest(target, `/envoy.service.accesslog.${generation}.AccessLogService/StreamAccessLogs`),
+      flushIntervalMs,
+      bufferBytes,
+      timeoutMs: target.timeoutMs,
+      message: (entries, isFirst) => encodeMessage(isFirst ? identifier : NO_BYTES, field, entries),
+      isWell: ({ status, head, trailers }) =>
+        status === OK && (trailers?.get('grpc-status') ?? head?.headerByName('grpc-status')) === '0',
+      count: { taken: (entries) => written.add(entries), lost: (entries) => dropped.add(entries) },
     });
   }
 
   write(facts: FormatFacts): void {
-    this.#queue.add(
+    this.#stream.add(
       this.#field === HTTP_LOGS
         ? encodeHttpEntry(facts, this.#settings, this.#tags)
         : encodeTcpEntry(facts, this.#tags),
     );
   }
 
-  close(): void {
-    this.#queue.close();
+  close(): Promise<void> {
+    return this.#stream.close();
   }
-}
-
-/** Services may end well without any message. */
-function isTaken({ status, head, trailers }: CallAnswer): boolean {
-  return status === OK && (trailers?.get('grpc-status') ?? head.headerByName('grpc-status')) === '0';
 }
 
 function encodeIdentifier({ node, logName }: GrpcLogSettings): Buffer {
@@ -94,9 +81,10 @@ function encodeIdentifier({ node, logName }: GrpcLogSettings): Buffer {
   return writer.finish();
 }
 
-/** @param entries each a field of what holds them. */
+/** Framed. @param entries each a field of what holds them. */
 function encodeMessage(identifier: Buffer, field: number, entries: readonly Buffer[]): Buffer {
   const writer = new MessageWriter();
   writer.bytes(field, Buffer.concat(entries));
-  return Buffer.concat([identifier, writer.finish()]);
+  const logs = writer.finish();
+  return Buffer.concat([frameHead(0, identifier.length + logs.length), identifier, logs]);
 }

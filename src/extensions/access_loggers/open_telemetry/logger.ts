@@ -50,7 +50,7 @@ class OpenTelemetryLogger implements AccessLogger {
     this.#queue.add(this.#encode(facts));
   }
 
-  close(): void {
-    this.#queue.close();
+  close(): Promise<void> {
+    return this.#queue.close();
   }
 }

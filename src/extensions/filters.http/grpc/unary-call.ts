@@ -2,6 +2,7 @@
 
 import type { CallAnswer, CallRequest } from '../../../data-plane/index.ts';
 import { FRAME_HEAD_BYTES, frameHead } from './frames.ts';
+import { GRPC_FIELDS } from './stream-request.ts';
 import type { GrpcTarget } from './target.ts';
 
 /** @param path of the method, with its slash. @param maxAnswerBytes a longer answer is a failure. */
@@ -13,8 +14,7 @@ export function unaryCall(target: GrpcTarget, path: string, message: Buffer, max
     path,
     host: authority,
     fields: [
-      ['content-type', 'application/grpc'],
-      ['te', 'trailers'],
+      ...GRPC_FIELDS,
       ...(timeoutMs > 0 ? [['grpc-timeout', `${Math.trunc(timeoutMs)}m`] as const] : []),
       ...metadata,
     ],

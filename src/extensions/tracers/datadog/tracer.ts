@@ -117,7 +117,7 @@ class DatadogTracer implements Tracer {
   }
 
   close(): void {
-    this.#queue.close();
+    void this.#queue.close();
   }
 }
 

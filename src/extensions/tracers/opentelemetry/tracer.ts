@@ -76,6 +76,6 @@ class OpenTelemetryTracer implements Tracer {
   }
 
   close(): void {
-    this.#queue.close();
+    void this.#queue.close();
   }
 }

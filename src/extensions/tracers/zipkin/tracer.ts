@@ -79,6 +79,6 @@ class ZipkinTracer implements Tracer {
   }
 
   close(): void {
-    this.#queue.close();
+    void this.#queue.close();
   }
 }

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
+import { SYSTEM_RANDOM } from '../../../../src/base/random.ts';
 import { RuntimeValues } from '../../../../src/base/runtime.ts';
 import type { CallAnswer, CallReceiver, CallRequest } from '../../../../src/data-plane/http/filter-call.ts';
 import { type ReportEvent, ReportQueue } from '../../../../src/data-plane/tracing/report-queue.ts';
@@ -37,12 +38,14 @@ class Fixture {
     this.queue = new ReportQueue(
       {
         clock: this.clock,
+        random: SYSTEM_RANDOM,
         runtime: new RuntimeValues(),
         counter: () => ({ add() {} }),
         hasCluster: () => this.hasCluster,
         call: (request, receiver) => {
           this.calls.push({ request, receiver });
         },
+        stream: () => null,
       },
       {
         cluster: 'collector',
@@ -158,16 +161,19 @@ describe('a report queue', () => {
     assert.deepEqual([fixture.calls.length, fixture.counts.skipped], [0, 3]);
   });
 
-  test('sends what waits when it is closed, or counts it as dropped', () => {
+  test('sends what waits when it is closed, or counts it as dropped', async () => {
     const fixture = new Fixture({ enough: 2 });
     fixture.add();
-    fixture.queue.close();
+    const closed = fixture.queue.close();
     assert.deepEqual([fixture.calls.length, fixture.clock.timerCount, fixture.counts.dropped], [1, 0, 0]);
+    fixture.fail();
+    await closed;
     const full = new Fixture({ enough: 1 });
     full.add(MAX_CALLS + 2);
-    full.queue.close();
+    const settled = full.queue.close();
     assert.equal(full.counts.dropped, 2);
     for (let call = 0; call < MAX_CALLS; call += 1) full.answer();
+    await settled;
     assert.deepEqual([full.calls.length, full.counts.taken], [0, MAX_CALLS]);
   });
 
@@ -200,7 +206,7 @@ describe('a report queue', () => {
           assert.ok(taken + failed <= sent);
         }
         while (fixture.calls.length > 0) fixture.answer();
-        fixture.queue.close();
+        void fixture.queue.close();
         while (fixture.calls.length > 0) fixture.answer();
         const { taken, failed, skipped, dropped } = fixture.counts;
         assert.equal(taken + failed + skipped + dropped, added);
