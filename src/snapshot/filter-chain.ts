@@ -87,6 +87,9 @@ export interface TlsInspectorSettings {
   readonly maxClientHelloBytes: number;
   /** What begins as TLS does and cannot be understood is closed, and not passed on as it is. */
   readonly refusesMalformed: boolean;
+  /** Which fingerprints of clients are made. */
+  readonly makesJa3: boolean;
+  readonly makesJa4: boolean;
 }
 
 /** The HTTP inspector listener filter: reads which HTTP a client without TLS speaks. */

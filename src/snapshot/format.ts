@@ -67,6 +67,8 @@ export type FormatOperator =
   | 'START_TIME'
   | 'START_TIME_LOCAL'
   | 'STREAM_ID'
+  | 'TLS_JA3_FINGERPRINT'
+  | 'TLS_JA4_FINGERPRINT'
   | 'TRACE_ID'
   | 'TRAILER'
   | 'UPSTREAM_CLUSTER'

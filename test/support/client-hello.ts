@@ -7,7 +7,9 @@ export interface HelloParts {
   /** Others, in front. */
   readonly extensions?: readonly Buffer[];
   readonly session?: number;
-  readonly ciphers?: number;
+  /** So many bytes, or codes. */
+  readonly ciphers?: number | readonly number[];
+  readonly version?: number;
   readonly compressions?: number;
   /** Behind the extensions, and not counted with them. */
   readonly tail?: Buffer;
@@ -17,6 +19,11 @@ export function lengthed(size: 1 | 2 | 3, content: Buffer, claimed = content.len
   const head = Buffer.alloc(size);
   head.writeUIntBE(claimed, 0, size);
   return Buffer.concat([head, content]);
+}
+
+/** Of two bytes each. */
+export function codes(values: readonly number[]): Buffer {
+  return Buffer.concat(values.map((value) => Buffer.from([value >>> 8, value & 0xff])));
 }
 
 export function extension(type: number, content: Buffer): Buffer {
@@ -35,15 +42,23 @@ export function protocolsExtension(protocols: readonly string[]): Buffer {
 
 /** The message, without records. */
 export function helloMessage(parts: HelloParts = {}): Buffer {
-  const { serverName, protocols, session = 32, ciphers = 4, compressions = 1, tail = Buffer.alloc(0) } = parts;
+  const {
+    serverName,
+    protocols,
+    session = 32,
+    ciphers = 4,
+    version = 0x0303,
+    compressions = 1,
+    tail = Buffer.alloc(0),
+  } = parts;
   const extensions = [...(parts.extensions ?? [])];
   if (serverName !== undefined) extensions.push(serverNameExtension(serverName));
   if (protocols !== undefined) extensions.push(protocolsExtension(protocols));
   const body = Buffer.concat([
-    Buffer.from([3, 3]),
+    codes([version]),
     Buffer.alloc(32, 7),
     lengthed(1, Buffer.alloc(session, 1)),
-    lengthed(2, Buffer.alloc(ciphers, 0x13)),
+    lengthed(2, typeof ciphers === 'number' ? Buffer.alloc(ciphers, 0x13) : codes(ciphers)),
     lengthed(1, Buffer.alloc(compressions)),
     ...(extensions.length === 0 ? [] : [lengthed(2, Buffer.concat(extensions))]),
     tail,
@@ -66,3 +81,12 @@ export function inRecords(message: Buffer, ends: readonly number[] = []): Buffer
 export function clientHello(parts: HelloParts = {}): Buffer {
   return inRecords(helloMessage(parts));
 }
+
+/** RFC 8448, section 3: "Simple 1-RTT Handshake". */
+export const RFC_8448 = Buffer.from(
+  `16030100c4010000c00303cb34ecb1e78163ba1c38c6dacb196a6dffa21a8d9912ec18a2ef6283024dece7000006130113031302010000910000
+   000b0009000006736572766572ff01000100000a00140012001d0017001800190100010101020103010400230000003300260024001d00209938
+   1de560e4bd43d23d8e435a7dbafeb3c06e51c13cae4d5413691e529aaf2c002b0003020304000d0020001e040305030603020308040805080604
+   01050106010201040205020602020 2002d00020101001c00024001`.replaceAll(/\s/g, ''),
+  'hex',
+);

@@ -34,6 +34,8 @@ export const TLS_INSPECTOR: TlsInspectorSettings = {
   kind: 'tls-inspector',
   maxClientHelloBytes: 16 * 1024,
   refusesMalformed: false,
+  makesJa3: false,
+  makesJa4: false,
 };
 
 export function filterChain(

@@ -27,6 +27,8 @@ const PLAIN_TLS_INSPECTOR: TlsInspectorSettings = {
   kind: 'tls-inspector',
   maxClientHelloBytes: DEFAULT_MAX_CLIENT_HELLO_BYTES,
   refusesMalformed: false,
+  makesJa3: false,
+  makesJa4: false,
 };
 /** What use_proxy_proto asks for. */
 const PLAIN_PROXY_PROTOCOL: ProxyProtocolSettings = {
@@ -105,6 +107,8 @@ function convertTlsInspector(message: TlsInspector): TlsInspectorSettings {
     kind: 'tls-inspector',
     maxClientHelloBytes: valueOr(message.max_client_hello_size, DEFAULT_MAX_CLIENT_HELLO_BYTES),
     refusesMalformed: message.close_connection_on_client_hello_parsing_errors,
+    makesJa3: valueOr(message.enable_ja3_fingerprinting, false),
+    makesJa4: valueOr(message.enable_ja4_fingerprinting, false),
   };
 }
 

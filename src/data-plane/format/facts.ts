@@ -91,6 +91,12 @@ export interface Endpoint {
   readonly port: number;
 }
 
+/** What kind of program a TLS client is; empty for one that has not been made. */
+export interface ClientFingerprints {
+  readonly ja3: string;
+  readonly ja4: string;
+}
+
 export interface DownstreamFacts {
   readonly connectionId: number;
   /** The client, as far as its connection can know it: behind a PROXY protocol header. */
@@ -107,6 +113,8 @@ export interface DownstreamFacts {
   readonly transportProtocol: 'raw_buffer' | 'tls';
   /** As the client offers them, where a listener filter has looked. */
   readonly applicationProtocols: readonly string[];
+  /** Nothing where no listener filter makes any. */
+  readonly fingerprints?: ClientFingerprints | null;
   /** Null before a handshake, and without TLS. */
   readonly tls: TlsFacts | null;
   /** What network filters have said of the connection. */

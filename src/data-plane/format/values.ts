@@ -235,6 +235,8 @@ const READERS: Readonly<Record<FormatOperator, MakeReader>> = {
   START_TIME: (args) => timeReader(args, false, (facts) => facts.startTimeMs),
   START_TIME_LOCAL: (args) => timeReader(args, true, (facts) => facts.startTimeMs),
   STREAM_ID: plain((facts) => text(facts.streamId)),
+  TLS_JA3_FINGERPRINT: plain(({ downstream: { fingerprints } }) => text(fingerprints?.ja3 ?? '')),
+  TLS_JA4_FINGERPRINT: plain(({ downstream: { fingerprints } }) => text(fingerprints?.ja4 ?? '')),
   TRACE_ID: plain((facts) => text(facts.traceId)),
   TRAILER: (args) => headerReader(args, (facts, name) => facts.responseTrailer(name)),
   UPSTREAM_CLUSTER: plain((facts) => text(facts.upstreamCluster)),

@@ -1,7 +1,7 @@
 // A client's connection as formats ask about it. Made at the first question, while the socket still knows its ends.
 
 import type { Metadata } from '../../snapshot/index.ts';
-import type { DownstreamFacts, Endpoint, FormatFacts, IngressFacts } from '../format/facts.ts';
+import type { ClientFingerprints, DownstreamFacts, Endpoint, FormatFacts, IngressFacts } from '../format/facts.ts';
 import { StreamFacts } from '../format/stream-facts.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import type { DownstreamConnection, TransportProtocol } from './downstream-connection.ts';
@@ -56,6 +56,10 @@ class ConnectionFacts implements DownstreamFacts {
 
   get applicationProtocols(): readonly string[] {
     return this.#connection.applicationProtocols;
+  }
+
+  get fingerprints(): ClientFingerprints | null {
+    return this.#connection.fingerprints;
   }
 
   get metadata(): Metadata | undefined {

@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import { type IpNumber, parseIp } from '../../base/ip-number.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { Metadata } from '../../snapshot/index.ts';
-import type { DownstreamFacts, Endpoint } from '../format/facts.ts';
+import type { ClientFingerprints, DownstreamFacts, Endpoint } from '../format/facts.ts';
 import { flagBit, NO_FLAGS, type ResponseFlagName } from '../response-flags.ts';
 import { FilterState } from './filter-state.ts';
 import { plainAddress } from './peer-address.ts';
@@ -48,6 +48,8 @@ export class DownstreamConnection {
   transportFailure = '';
   /** What filters have said of it; null for nothing. */
   metadata: Metadata | null = null;
+  /** What kind of program the client is; null where nobody has looked. */
+  fingerprints: ClientFingerprints | null = null;
   /** Why a filter has ended it; empty while none has. */
   terminationDetails = '';
   /** Bits of RESPONSE_FLAGS that go with that. */
@@ -163,6 +165,7 @@ export class DownstreamConnection {
     copy.#restored = this.#restored;
     copy.#destination = this.#destination;
     copy.metadata = this.metadata;
+    copy.fingerprints = this.fingerprints;
     copy.announce(this.#transportProtocol, this.#requestedServerName, this.#applicationProtocols);
     return copy;
   }

@@ -98,6 +98,8 @@ export const OPERATORS: Readonly<Record<FormatOperator, OperatorRow>> = {
   START_TIME: { argument: 'time', says: 'when the request or the connection began' },
   START_TIME_LOCAL: { argument: 'time', says: "the same in the machine's time zone" },
   STREAM_ID: { argument: 'none', says: 'identifier of the request, its `x-request-id` where that is one' },
+  TLS_JA3_FINGERPRINT: { argument: 'none', says: 'JA3 fingerprint of the client, where `tls_inspector` makes one' },
+  TLS_JA4_FINGERPRINT: { argument: 'none', says: 'the same of JA4' },
   TRACE_ID: { argument: 'none', says: "identifier of the request's trace" },
   TRAILER: { argument: 'header', says: 'trailer of the response' },
   UPSTREAM_CLUSTER: { argument: 'none', says: 'cluster that was chosen' },
@@ -142,12 +144,8 @@ export const METADATA_OPERATORS: ReadonlyMap<string, MetadataSource> = new Map([
   ['UPSTREAM_METADATA', 'UPSTREAM_HOST'],
 ]);
 
-/** Operators of filter state that requests and upstreams have, and of fingerprints, of which this build has none: always missing. */
-export const ABSENT_OPERATORS: ReadonlySet<string> = new Set([
-  'PER_REQUEST_STATE',
-  'TLS_JA3_FINGERPRINT',
-  'UPSTREAM_FILTER_STATE',
-]);
+/** Operators of filter state that requests and upstreams have, of which this build has none: always missing. */
+export const ABSENT_OPERATORS: ReadonlySet<string> = new Set(['PER_REQUEST_STATE', 'UPSTREAM_FILTER_STATE']);
 
 /** Operators whose values are known as soon as the configuration is: they become text at once. */
 export const SETTLED_OPERATORS: Readonly<Record<'ENVIRONMENT' | 'HOSTNAME', OperatorRow>> = {

@@ -24,8 +24,6 @@ import {
 } from './extensions.ts';
 import { DOWNSTREAM_TLS } from './tls.ts';
 
-const NO_FINGERPRINTS = 'clients have no fingerprints here; rbac judges by addresses, server names and certificates';
-
 export const LISTENER_SUPPORT: SupportTable = {
   'proxy.config.listener.v3.Listener': {
     otherwise: rejected(),
@@ -90,8 +88,8 @@ export const LISTENER_SUPPORT: SupportTable = {
       initial_read_buffer_size: supported('of no effect: what has come is read as it is'),
       close_connection_on_client_hello_parsing_errors: supported('plain text goes on as it is'),
       max_client_hello_size: supported('with the heads of its records'),
-      enable_ja3_fingerprinting: rejected(NO_FINGERPRINTS),
-      enable_ja4_fingerprinting: rejected(NO_FINGERPRINTS),
+      enable_ja3_fingerprinting: supported('`%TLS_JA3_FINGERPRINT%`'),
+      enable_ja4_fingerprinting: supported('`%TLS_JA4_FINGERPRINT%`'),
     },
   },
   [HTTP_INSPECTOR]: { otherwise: rejected(), fields: {} },

@@ -1,5 +1,5 @@
 // The first message of a TLS client, as far as a filter chain is chosen by it: server name and application protocols. Who chooses
-// among certificates is told what the client can verify, too.
+// among certificates is told what the client can verify, too, and whoever recognizes clients all that it announces.
 //
 //   record     22 │ 3 x │ length  │ a piece of the message, as many records as it takes
 //   message    1 │ length (3 bytes) │ version │ random (32) │ session │ ciphers │ compressions │ extensions
@@ -33,6 +33,7 @@ const HOST_NAME = 0;
 const MAX_HOST_NAME_LENGTH = 255;
 const STATUS_REQUEST = 5;
 const SUPPORTED_GROUPS = 10;
+const POINT_FORMATS = 11;
 const SIGNATURE_ALGORITHMS = 13;
 const APPLICATION_PROTOCOLS = 16;
 const SUPPORTED_VERSIONS = 43;
@@ -42,23 +43,36 @@ const LAST_VISIBLE = 0x7e;
 const NO_PROTOCOLS: readonly string[] = [];
 const NO_BYTES = Buffer.alloc(0);
 
-/** What a client offers of which the server's key depends on: codes of the registries of TLS, as far as they are well formed. */
+/** What a client offers: codes of the registries of TLS, as far as they are well formed. */
 export interface ClientOffers {
+  /** The one that those before TLS 1.3 go by. */
+  readonly version: number;
   readonly ciphers: readonly number[];
   readonly groups: readonly number[];
   readonly signatureAlgorithms: readonly number[];
   /** Empty before TLS 1.3. */
   readonly versions: readonly number[];
+  readonly pointFormats: readonly number[];
+  /** Types of all extensions, in the order of the client. */
+  readonly extensions: readonly number[];
   /** It wants an OCSP response with the certificate. */
   readonly asksForStatus: boolean;
 }
 
+/** All that a client says of itself. */
+export interface ClientAnnouncement extends ClientOffers {
+  readonly applicationProtocols: readonly string[];
+}
+
 const NO_CODES: readonly number[] = [];
 const NO_OFFERS: ClientOffers = {
+  version: 0,
   ciphers: NO_CODES,
   groups: NO_CODES,
   signatureAlgorithms: NO_CODES,
   versions: NO_CODES,
+  pointFormats: NO_CODES,
+  extensions: NO_CODES,
   asksForStatus: false,
 };
 
@@ -155,13 +169,17 @@ export class ClientHelloReader {
 
   /** @returns false for a message that is not well formed. */
   #readMessage(): boolean {
+    const versionAt = this.#at;
     if (!this.#skip(VERSION_AND_RANDOM_LENGTH)) return false;
     const session = this.#number(1);
     if (session < 0 || session > MAX_SESSION_LENGTH || !this.#skip(session)) return false;
     const ciphers = this.#number(2);
     const ciphersAt = this.#at;
     if (ciphers < 2 || ciphers % 2 !== 0 || !this.#skip(ciphers)) return false;
-    if (this.#seesOffers) this.offers = { ...NO_OFFERS, ciphers: this.#codes(ciphersAt, this.#at) };
+    if (this.#seesOffers) {
+      const version = this.#bytes.readUInt16BE(versionAt);
+      this.offers = { ...NO_OFFERS, version, ciphers: this.#codes(ciphersAt, this.#at) };
+    }
     const compressions = this.#number(1);
     if (compressions < 1 || !this.#skip(compressions)) return false;
     // Clients before TLS 1.3 may send none.
@@ -172,6 +190,7 @@ export class ClientHelloReader {
   #readExtensions(): boolean {
     let hasName = false;
     let hasProtocols = false;
+    const types: number[] = [];
     const end = this.#end;
     while (this.#at < end) {
       const type = this.#number(2);
@@ -179,6 +198,7 @@ export class ClientHelloReader {
       if (length < 0 || length > end - this.#at) return false;
       const next = this.#at + length;
       this.#end = next;
+      types.push(type);
       if (type === SERVER_NAME) {
         // Of two, another reader might take the other one.
         if (hasName || !this.#readServerName()) return false;
@@ -190,12 +210,14 @@ export class ClientHelloReader {
       this.#end = end;
       this.#at = next;
     }
+    if (this.#seesOffers) this.offers = { ...this.offers, extensions: types };
     return true;
   }
 
   #readOffer(type: number): void {
     if (type === STATUS_REQUEST) this.offers = { ...this.offers, asksForStatus: true };
     else if (type === SUPPORTED_GROUPS) this.offers = { ...this.offers, groups: this.#list(2) };
+    else if (type === POINT_FORMATS) this.offers = { ...this.offers, pointFormats: this.#formats() };
     else if (type === SIGNATURE_ALGORITHMS) this.offers = { ...this.offers, signatureAlgorithms: this.#list(2) };
     else if (type === SUPPORTED_VERSIONS) this.offers = { ...this.offers, versions: this.#list(1) };
   }
@@ -204,6 +226,11 @@ export class ClientHelloReader {
   #list(lengthSize: 1 | 2): readonly number[] {
     const length = this.#number(lengthSize);
     return length === this.#end - this.#at && length % 2 === 0 ? this.#codes(this.#at, this.#end) : NO_CODES;
+  }
+
+  /** As #list, of one byte each. */
+  #formats(): readonly number[] {
+    return this.#number(1) === this.#end - this.#at ? [...this.#bytes.subarray(this.#at, this.#end)] : NO_CODES;
   }
 
   #codes(from: number, to: number): readonly number[] {

@@ -5,6 +5,7 @@ import type { ListenerFilterSnapshot, TlsInspectorSettings } from '../../../snap
 import { TLS_INSPECTOR_STATS } from '../../../stats/index.ts';
 import type { DownstreamConnection } from '../../network/downstream-connection.ts';
 import type { WorkerContext } from '../../worker-context.ts';
+import { ja3Fingerprint, ja4Fingerprint } from './client-fingerprints.ts';
 import { CLIENT_HELLO, ClientHelloReader, INCOMPLETE, MALFORMED, TOO_LARGE } from './client-hello.ts';
 import { type ListenerFilter, NEED_MORE, REFUSED } from './filter.ts';
 
@@ -15,12 +16,13 @@ export class TlsInspectorFilter implements ListenerFilter {
   readonly #context: WorkerContext;
   readonly #settings: TlsInspectorSettings;
   readonly #statBase: number;
-  readonly #hello = new ClientHelloReader();
+  readonly #hello: ClientHelloReader;
 
   constructor(context: WorkerContext, { settings, statBlock }: ListenerFilterSnapshot<TlsInspectorSettings>) {
     this.#context = context;
     this.#settings = settings;
     this.#statBase = context.stats.base(statBlock);
+    this.#hello = new ClientHelloReader(settings.makesJa3 || settings.makesJa4);
   }
 
   inspect(bytes: Buffer, start: number, end: number, connection: DownstreamConnection): number {
@@ -45,6 +47,14 @@ export class TlsInspectorFilter implements ListenerFilter {
   #note(connection: DownstreamConnection): void {
     const { serverName, applicationProtocols } = this.#hello;
     connection.announce('tls', serverName, applicationProtocols);
+    const { makesJa3, makesJa4 } = this.#settings;
+    if (makesJa3 || makesJa4) {
+      const announced = { ...this.#hello.offers, applicationProtocols };
+      connection.fingerprints = {
+        ja3: makesJa3 ? ja3Fingerprint(announced) : '',
+        ja4: makesJa4 ? ja4Fingerprint(announced) : '',
+      };
+    }
     this.#count(stats.tls_found);
     this.#count(serverName === '' ? stats.sni_not_found : stats.sni_found);
     this.#count(applicationProtocols.length === 0 ? stats.alpn_not_found : stats.alpn_found);

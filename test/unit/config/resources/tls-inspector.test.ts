@@ -82,28 +82,27 @@ describe('the TLS inspector', () => {
   const withFilters = (...listener_filters: JsonObject[]): JsonObject =>
     listenerWith([tcpFilter({})], { listener_filters });
 
-  it('reads its limits', () => {
+  it('reads its limits, and which fingerprints it makes', () => {
     const filter = typed({
       initial_read_buffer_size: 512,
       max_client_hello_size: 1000,
       close_connection_on_client_hello_parsing_errors: true,
+      enable_ja4_fingerprinting: true,
     });
     assert.deepEqual(settingsOf(withFilters(filter)).listenerFilters, [
-      { kind: 'tls-inspector', maxClientHelloBytes: 1000, refusesMalformed: true },
+      {
+        kind: 'tls-inspector',
+        maxClientHelloBytes: 1000,
+        refusesMalformed: true,
+        makesJa3: false,
+        makesJa4: true,
+      },
     ]);
+    const [ja3] = settingsOf(withFilters(typed({ enable_ja3_fingerprinting: true }))).listenerFilters;
+    assert.deepEqual(ja3, { ...PLAIN_TLS_INSPECTOR, makesJa3: true });
     assert.deepEqual(settingsOf(withFilters(TLS_INSPECTOR)).listenerFilters, [PLAIN_TLS_INSPECTOR]);
     assert.deepEqual(settingsOf(withFilters({ name: 'envoy.listener.tls_inspector' })).listenerFilters, [
       PLAIN_TLS_INSPECTOR,
-    ]);
-  });
-
-  it('refuses fingerprints by name', () => {
-    const filter = typed({ enable_ja3_fingerprinting: true, enable_ja4_fingerprinting: true });
-    const at = `${AT}.listener_filters[0].typed_config`;
-    const why = 'clients have no fingerprints here; rbac judges by addresses, server names and certificates';
-    assert.deepEqual(errorsOf(withFilters(filter)), [
-      `${at}.enable_ja3_fingerprinting: enable_ja3_fingerprinting is not supported by this build: ${why}`,
-      `${at}.enable_ja4_fingerprinting: enable_ja4_fingerprinting is not supported by this build: ${why}`,
     ]);
   });
 

@@ -144,6 +144,8 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
   ],
   START_TIME_LOCAL: [['%START_TIME_LOCAL(%s)%', '1767225601']],
   STREAM_ID: [['%STREAM_ID%', 'r-1']],
+  TLS_JA3_FINGERPRINT: [['%TLS_JA3_FINGERPRINT%', 'da4dea34fe6d4ce5f0725df3f2682fa0']],
+  TLS_JA4_FINGERPRINT: [['%TLS_JA4_FINGERPRINT%', 't13d030900_55b375c5d22e_59cd3dafc54d']],
   TRACE_ID: [['%TRACE_ID%', '0af7651916cd43dd8448eb211c80319c']],
   TRAILER: [
     ['%TRAILER(X-End)%', '1'],
@@ -218,6 +220,7 @@ function everythingOf({ client, shown, host }: Known): StreamFacts {
     requestedServerName: 'web.test',
     transportProtocol: 'tls' as const,
     applicationProtocols: [],
+    fingerprints: { ja3: 'da4dea34fe6d4ce5f0725df3f2682fa0', ja4: 't13d030900_55b375c5d22e_59cd3dafc54d' },
     tls: tls({
       version: 'TLSv1.3',
       cipher: 'TLS_AES_256_GCM_SHA384',

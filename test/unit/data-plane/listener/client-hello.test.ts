@@ -19,6 +19,7 @@ import {
   inRecords,
   lengthed,
   protocolsExtension,
+  RFC_8448,
   record,
   serverNameExtension,
 } from '../../../support/client-hello.ts';
@@ -26,15 +27,6 @@ import {
 const MAX = 16 * 1024;
 const reader = new ClientHelloReader();
 const offersReader = new ClientHelloReader(true);
-
-/** RFC 8448, section 3: "Simple 1-RTT Handshake". */
-const RFC_8448 = Buffer.from(
-  `16030100c4010000c00303cb34ecb1e78163ba1c38c6dacb196a6dffa21a8d9912ec18a2ef6283024dece7000006130113031302010000910000
-   000b0009000006736572766572ff01000100000a00140012001d0017001800190100010101020103010400230000003300260024001d00209938
-   1de560e4bd43d23d8e435a7dbafeb3c06e51c13cae4d5413691e529aaf2c002b0003020304000d0020001e040305030603020308040805080604
-   01050106010201040205020602020 2002d00020101001c00024001`.replaceAll(/\s/g, ''),
-  'hex',
-);
 
 interface Reading {
   readonly name: string;

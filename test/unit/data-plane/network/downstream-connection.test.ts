@@ -66,6 +66,21 @@ test('a connection is numbered when somebody asks first, and keeps its number', 
   assert.equal(a!.requestedServerName, '');
 });
 
+test('what listener filters have found out goes along when another listener takes the connection over', () => {
+  const one = connection(TCP);
+  one.restoreAddresses(RESTORED);
+  one.announce('tls', 'a.example', ['h2']);
+  one.fingerprints = { ja3: 'a', ja4: 'b' };
+  one.metadata = { test: { a: 'b' } };
+  const other = one.handedOver(512);
+  const [told] = facts(other);
+  assert.deepEqual([told!.requestedServerName, told!.applicationProtocols], ['a.example', ['h2']]);
+  assert.deepEqual(told!.fingerprints, { ja3: 'a', ja4: 'b' });
+  assert.deepEqual(told!.metadata, { test: { a: 'b' } });
+  assert.equal(told!.remote.ip, RESTORED.remoteAddress);
+  assert.equal(other.bufferLimitBytes, 512);
+});
+
 test('the end of a connection is told once, to whoever has opened it', () => {
   const one = connection(TCP);
   one.closed();
