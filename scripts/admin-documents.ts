@@ -250,6 +250,10 @@ const TABLES: Readonly<Record<string, Listed>> = {
     under: 'listener.<address or stat_prefix>.server_ssl_socket_factory., cluster.<name>.client_ssl_socket_factory.',
     what: 'Certificates, keys and authorities of a listener or cluster that come anew from files',
   },
+  LISTENER_RATE_LIMIT_STATS: {
+    under: 'listener_local_ratelimit.<stat_prefix>.',
+    what: 'local rate limit listener filters',
+  },
   TLS_INSPECTOR_STATS: { under: 'tls_inspector.', what: 'TLS inspector listener filters' },
   HTTP_INSPECTOR_STATS: { under: 'http_inspector.', what: 'HTTP inspector listener filters' },
   TCP_PROXY_STATS: { under: 'tcp.<stat_prefix>.', what: 'TCP proxies' },

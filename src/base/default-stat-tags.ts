@@ -42,6 +42,7 @@ export const DEFAULT_TAGS: readonly DefaultTag[] = [
   { name: 'ratelimit_prefix', patterns: ['ratelimit.$.**'] },
   { name: 'local_http_ratelimit_prefix', patterns: ['$.http_local_rate_limit.**'] },
   { name: 'local_network_ratelimit_prefix', patterns: ['local_rate_limit.$.**'] },
+  { name: 'local_listener_ratelimit_prefix', patterns: ['listener_local_ratelimit.$.**'] },
   { name: 'ext_authz_prefix', patterns: ['cluster.*.ext_authz.$.**', 'http.*.ext_authz.$.**'] },
   { name: 'mongo_prefix', patterns: ['mongo.$.**'] },
   { name: 'mongo_cmd', patterns: ['mongo.*.cmd.$.**'] },

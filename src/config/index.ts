@@ -101,6 +101,7 @@ export type { StatSinkManifest, StatSinkManifests, StatSinkSettings } from './re
 export { convertStringMatcher, convertSubstitution, regexMatch } from './resources/string-match.ts';
 export { structToJson } from './resources/struct.ts';
 export { type ReadContext, type ReadFault, type RereadInput, TlsReader } from './resources/tls/reread.ts';
+export { convertTokenBucket } from './resources/token-bucket.ts';
 export { convertTags, type TracerManifest, type TracerManifests } from './resources/tracing.ts';
 export { durationMsOr, valueOr } from './resources/units.ts';
 export { type DisablingOutcome, disableExtensions, linkedExtensions } from './support/linked-extensions.ts';

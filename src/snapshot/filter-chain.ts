@@ -1,6 +1,8 @@
 // How a listener chooses what a connection meets: listener filters look at its first bytes, the criteria of the
 // filter chains at its addresses, and what was chosen may still have too many connections.
 
+import type { RuntimeSetting } from '../base/runtime.ts';
+import type { TokenBucketSettings } from '../base/token-bucket.ts';
 import type { CidrRange } from './cidr-range.ts';
 import type { FormatSegments } from './format.ts';
 import type { TerminalFilterSettings } from './listener.ts';
@@ -92,6 +94,16 @@ export interface TlsInspectorSettings {
   readonly makesJa4: boolean;
 }
 
+/** The local rate limit listener filter: closes connections beyond a rate. */
+export interface ListenerRateLimitSettings {
+  readonly kind: 'local-rate-limit';
+  readonly statPrefix: string;
+  /** Each connection takes a token of it. */
+  readonly bucket: TokenBucketSettings;
+  /** While it is not, connections come in without. */
+  readonly enabled: RuntimeSetting<boolean>;
+}
+
 /** The HTTP inspector listener filter: reads which HTTP a client without TLS speaks. */
 export interface HttpInspectorSettings {
   readonly kind: 'http-inspector';
@@ -102,6 +114,7 @@ export type ListenerFilterSettings = (
   | OriginalDstFilterSettings
   | TlsInspectorSettings
   | HttpInspectorSettings
+  | ListenerRateLimitSettings
 ) & {
   /** Connections that it does not look at; absent for none. */
   readonly disabledFor?: ConnectionPredicate;

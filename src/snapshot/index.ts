@@ -66,6 +66,7 @@ export type {
   HttpInspectorSettings,
   ListenerFilterSettings,
   ListenerFilterSnapshot,
+  ListenerRateLimitSettings,
   OriginalDstFilterSettings,
   ProxyProtocolSettings,
   TlsInspectorSettings,

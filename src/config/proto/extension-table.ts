@@ -173,10 +173,7 @@ const LISTENER_FILTERS: Rows = [
     ...row(`${LISTENER}.original_src.v3.OriginalSrc`, 'filters.listener.original_src', 'listener.original_src'),
     instead: 'upstreams see the address of this proxy; a PROXY header to them tells that of the client',
   },
-  refused(
-    'the network filter local_ratelimit closes connections before their handshake',
-    'filters.listener.local_ratelimit',
-  ),
+  row(`${LISTENER}.local_ratelimit.v3.LocalRateLimit`, 'filters.listener.local_ratelimit'),
   row(`${LISTENER}.proxy_protocol.v3.ProxyProtocol`, 'filters.listener.proxy_protocol', 'listener.proxy_protocol'),
   row('extensions.filters.udp.udp_proxy.v3.UdpProxyConfig', 'filters.udp_listener.udp_proxy', 'filters.udp.udp_proxy'),
 ];

@@ -3,21 +3,26 @@
 import type {
   ConnectionPredicate,
   ListenerFilterSettings,
+  ListenerRateLimitSettings,
   ProxyProtocolSettings,
   TlsInspectorSettings,
   TlvRule,
 } from '../../snapshot/index.ts';
 import { ProxyProtocolConfig_Version as Version } from '../proto/generated/enums.ts';
+import type { MessageTypes } from '../proto/generated/messages.ts';
 import { fieldPath } from '../source/field-path.ts';
 import { openExtension } from './extension.ts';
 import type { FaultSink } from './fault-sink.ts';
 import { treeAsksForClientHello } from './filter-chain-matcher.ts';
 import type { FilterChain, FilterChainMatchMessage, Listener, ProxyProtocol, TlsInspector } from './messages.ts';
+import { runtimeFlagOf } from './runtime-settings.ts';
+import { convertTokenBucket } from './token-bucket.ts';
 import { valueOr } from './units.ts';
 
 const ORIGINAL_DST = 'proxy.extensions.filters.listener.original_dst.v3.OriginalDst';
 const PROXY_PROTOCOL = 'proxy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol';
 const TLS_INSPECTOR = 'proxy.extensions.filters.listener.tls_inspector.v3.TlsInspector';
+const RATE_LIMIT = 'proxy.extensions.filters.listener.local_ratelimit.v3.LocalRateLimit';
 const HTTP_INSPECTOR = 'proxy.extensions.filters.listener.http_inspector.v3.HttpInspector';
 /** Where values go that no rule puts elsewhere. */
 const TLV_NAMESPACE = 'envoy.filters.listener.proxy_protocol';
@@ -80,6 +85,8 @@ function convertListenerFilter(
       return convertProxyProtocol(opened.message as ProxyProtocol, at, faults);
     case TLS_INSPECTOR:
       return convertTlsInspector(opened.message as TlsInspector);
+    case RATE_LIMIT:
+      return convertRateLimit(opened.message as MessageTypes[typeof RATE_LIMIT], at, faults);
     case HTTP_INSPECTOR:
       return { kind: 'http-inspector' };
     default:
@@ -109,6 +116,19 @@ function convertTlsInspector(message: TlsInspector): TlsInspectorSettings {
     refusesMalformed: message.close_connection_on_client_hello_parsing_errors,
     makesJa3: valueOr(message.enable_ja3_fingerprinting, false),
     makesJa4: valueOr(message.enable_ja4_fingerprinting, false),
+  };
+}
+
+function convertRateLimit(
+  message: MessageTypes[typeof RATE_LIMIT],
+  at: string,
+  faults: FaultSink,
+): ListenerRateLimitSettings {
+  return {
+    kind: 'local-rate-limit',
+    statPrefix: message.stat_prefix,
+    bucket: convertTokenBucket(message.token_bucket, `${at}.token_bucket`, faults),
+    enabled: runtimeFlagOf(message.runtime_enabled, true),
   };
 }
 

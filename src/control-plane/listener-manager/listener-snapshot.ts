@@ -33,6 +33,7 @@ import {
   HTTP_STATS,
   HTTP1_STATS,
   LISTENER_HTTP_STATS,
+  LISTENER_RATE_LIMIT_STATS,
   LISTENER_STATS,
   LISTENER_WORKER_STATS,
   OTHER_VIRTUAL_CLUSTER,
@@ -323,6 +324,9 @@ function listenerFilterStatBlock(settings: ListenerFilterSettings, holdings: Hol
       const scope = statPrefix === '' ? 'proxy_proto.' : `proxy_proto.${statPrefix}.`;
       return holdings.scope(scope).allocate(PROXY_PROTOCOL_STATS).cell;
     }
+    case 'local-rate-limit':
+      return holdings.scope(`listener_local_ratelimit.${settings.statPrefix}.`).allocate(LISTENER_RATE_LIMIT_STATS)
+        .cell;
     case 'tls-inspector':
       return holdings.scope('tls_inspector.').allocate(TLS_INSPECTOR_STATS).cell;
     case 'http-inspector':

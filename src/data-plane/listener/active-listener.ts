@@ -33,7 +33,7 @@ import { compileChainTree } from './filter-chain-tree.ts';
 import { FilterChains, type LeaveOptions } from './filter-chains.ts';
 import { ListenerAccessLog } from './listener-access-log.ts';
 import { createListenerFilter } from './listener-filter/create.ts';
-import type { ListenerFilter } from './listener-filter/filter.ts';
+import { type ListenerFilter, REFUSED } from './listener-filter/filter.ts';
 import {
   ListenerFilterPhase,
   type ListenerFilterPhaseOwner,
@@ -482,7 +482,10 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
     while (next < filters.length) {
       const filter = filters[next]!;
       if (filter.readsBytes && filter.isDisabledFor?.(connection) !== true) break;
-      if (!filter.readsBytes) filter.inspect(NO_BYTES, 0, 0, connection);
+      if (!filter.readsBytes && filter.inspect(NO_BYTES, 0, 0, connection) === REFUSED) {
+        socket.destroy();
+        return;
+      }
       next++;
     }
     if (next === filters.length) {

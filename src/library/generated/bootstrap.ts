@@ -193,6 +193,7 @@ export type FiltersListenerConfig =
   | Typed<'extensions.filters.listener.http_inspector.v3.HttpInspector', HttpInspector>
   | Typed<'extensions.filters.listener.original_dst.v3.OriginalDst', OriginalDst>
   | Typed<'extensions.filters.listener.original_src.v3.OriginalSrc', OriginalSrc>
+  | Typed<'extensions.filters.listener.local_ratelimit.v3.LocalRateLimit', ListenerLocalRatelimitLocalRateLimit>
   | Typed<'extensions.filters.listener.proxy_protocol.v3.ProxyProtocol', ProxyProtocol>
   | Typed<'extensions.filters.udp.udp_proxy.v3.UdpProxyConfig', UdpProxyConfig>
   | TypedAs<'xds.type.v3.TypedStruct', XdsTypeTypedStruct>
@@ -3812,6 +3813,16 @@ export interface ListenerFilterChainMatchPredicate {
 /** proxy.config.listener.v3.ListenerFilterChainMatchPredicate.MatchSet */
 export interface ListenerFilterChainMatchPredicate_MatchSet {
   readonly rules?: readonly ListenerFilterChainMatchPredicate[] | undefined;
+}
+
+/** proxy.extensions.filters.listener.local_ratelimit.v3.LocalRateLimit */
+export interface ListenerLocalRatelimitLocalRateLimit {
+  readonly stat_prefix?: string | undefined;
+  readonly statPrefix?: string | undefined;
+  readonly token_bucket?: TokenBucket | undefined;
+  readonly tokenBucket?: TokenBucket | undefined;
+  readonly runtime_enabled?: RuntimeFeatureFlag | undefined;
+  readonly runtimeEnabled?: RuntimeFeatureFlag | undefined;
 }
 
 /** proxy.config.listener.v3.QuicProtocolOptions */

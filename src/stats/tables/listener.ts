@@ -81,6 +81,11 @@ export const TLS_INSPECTOR_STATS = statTable({
   bytes_processed: 'histogram:bytes',
 });
 
+/** listener_local_ratelimit.<prefix>.*: local rate limit listener filters. */
+export const LISTENER_RATE_LIMIT_STATS = statTable({
+  rate_limited: 'counter',
+});
+
 /** http_inspector.*: all HTTP inspector listener filters. */
 export const HTTP_INSPECTOR_STATS = statTable({
   http10_found: 'counter',

@@ -179,6 +179,11 @@ const ROWS: readonly Row[] = [
     tags: { local_network_ratelimit_prefix: 'tcp_in' },
   },
   {
+    name: 'listener_local_ratelimit.tcp_in.rate_limited',
+    extracted: 'listener_local_ratelimit.rate_limited',
+    tags: { local_listener_ratelimit_prefix: 'tcp_in' },
+  },
+  {
     name: 'cluster.web.ext_authz.opa.denied',
     extracted: 'cluster.ext_authz.denied',
     tags: { cluster_name: 'web', ext_authz_prefix: 'opa' },

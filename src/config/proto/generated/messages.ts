@@ -5396,6 +5396,13 @@ export interface TcpProxy_DeprecatedV1_TCPRoute {
 /** proxy.extensions.filters.listener.http_inspector.v3.HttpInspector */
 export interface HttpInspector {}
 
+/** proxy.extensions.filters.listener.local_ratelimit.v3.LocalRateLimit */
+export interface ListenerLocalRatelimitLocalRateLimit {
+  stat_prefix: string;
+  token_bucket: TokenBucket | null;
+  runtime_enabled: RuntimeFeatureFlag | null;
+}
+
 /** proxy.extensions.filters.listener.original_dst.v3.OriginalDst */
 export interface OriginalDst {}
 
@@ -6994,6 +7001,7 @@ export interface MessageTypes {
   'proxy.extensions.filters.network.tcp_proxy.v3.TcpProxy.DeprecatedV1': TcpProxy_DeprecatedV1;
   'proxy.extensions.filters.network.tcp_proxy.v3.TcpProxy.DeprecatedV1.TCPRoute': TcpProxy_DeprecatedV1_TCPRoute;
   'proxy.extensions.filters.listener.http_inspector.v3.HttpInspector': HttpInspector;
+  'proxy.extensions.filters.listener.local_ratelimit.v3.LocalRateLimit': ListenerLocalRatelimitLocalRateLimit;
   'proxy.extensions.filters.listener.original_dst.v3.OriginalDst': OriginalDst;
   'proxy.extensions.filters.listener.original_src.v3.OriginalSrc': OriginalSrc;
   'proxy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol': ProxyProtocol;

@@ -7,6 +7,7 @@ export const PROXY_PROTOCOL = 'proxy.extensions.filters.listener.proxy_protocol.
 export const ORIGINAL_DST = 'proxy.extensions.filters.listener.original_dst.v3.OriginalDst';
 export const TLS_INSPECTOR = 'proxy.extensions.filters.listener.tls_inspector.v3.TlsInspector';
 export const HTTP_INSPECTOR = 'proxy.extensions.filters.listener.http_inspector.v3.HttpInspector';
+export const LISTENER_RATE_LIMIT = 'proxy.extensions.filters.listener.local_ratelimit.v3.LocalRateLimit';
 export const UDP_PROXY = 'proxy.extensions.filters.udp.udp_proxy.v3.UdpProxyConfig';
 export const UDP_ROUTE = 'proxy.extensions.filters.udp.udp_proxy.v3.Route';
 export const ACCESS_ACTION = 'proxy.config.rbac.v3.Action';

@@ -14,6 +14,7 @@ import {
 import {
   HTTP_CONNECTION_MANAGER,
   HTTP_INSPECTOR,
+  LISTENER_RATE_LIMIT,
   ORIGINAL_DST,
   PROXY_PROTOCOL,
   RAW_BUFFER,
@@ -77,7 +78,14 @@ export const LISTENER_SUPPORT: SupportTable = {
     fields: {
       name: supported(),
       config: supported(READ_AS_TYPED),
-      typed_config: extensions([PROXY_PROTOCOL, ORIGINAL_DST, TLS_INSPECTOR, HTTP_INSPECTOR, UDP_PROXY]),
+      typed_config: extensions([
+        PROXY_PROTOCOL,
+        ORIGINAL_DST,
+        TLS_INSPECTOR,
+        HTTP_INSPECTOR,
+        LISTENER_RATE_LIMIT,
+        UDP_PROXY,
+      ]),
       filter_disabled: supportedWhole('not asked of udp_proxy'),
     },
   },
@@ -91,6 +99,18 @@ export const LISTENER_SUPPORT: SupportTable = {
       enable_ja3_fingerprinting: supported('`%TLS_JA3_FINGERPRINT%`'),
       enable_ja4_fingerprinting: supported('`%TLS_JA4_FINGERPRINT%`'),
     },
+  },
+  [LISTENER_RATE_LIMIT]: {
+    otherwise: rejected(),
+    fields: {
+      stat_prefix: supported(),
+      token_bucket: supported('shared by all workers; filled at the end of each interval'),
+      runtime_enabled: supported(),
+    },
+  },
+  'proxy.type.v3.TokenBucket': {
+    otherwise: rejected(),
+    fields: { max_tokens: supported(), tokens_per_fill: supported(), fill_interval: supported('50 ms or more') },
   },
   [HTTP_INSPECTOR]: { otherwise: rejected(), fields: {} },
   [PROXY_PROTOCOL]: {

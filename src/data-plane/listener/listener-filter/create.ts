@@ -5,6 +5,7 @@ import type { WorkerContext } from '../../worker-context.ts';
 import { ConditionalFilter } from './conditional-filter.ts';
 import type { ListenerFilter } from './filter.ts';
 import { HttpInspectorFilter } from './http-inspector.ts';
+import { LocalRateLimitFilter } from './local-rate-limit.ts';
 import { OriginalDstFilter } from './original-dst.ts';
 import { ProxyProtocolFilter } from './proxy-protocol.ts';
 import { TlsInspectorFilter } from './tls-inspector.ts';
@@ -23,6 +24,8 @@ function createFilter(context: WorkerContext, { settings, statBlock }: ListenerF
       return new OriginalDstFilter(context);
     case 'proxy-protocol':
       return new ProxyProtocolFilter(context, { settings, statBlock });
+    case 'local-rate-limit':
+      return new LocalRateLimitFilter(context, { settings, statBlock });
     case 'tls-inspector':
       return new TlsInspectorFilter(context, { settings, statBlock });
     case 'http-inspector':

@@ -5,6 +5,7 @@ import {
   type Conversion,
   convertHeaderAdditions,
   convertRateLimits,
+  convertTokenBucket,
   type HttpFilterManifest,
   type MessageTypes,
   rejected,
@@ -12,7 +13,6 @@ import {
   supported,
   valueOr,
 } from '../../../config/index.ts';
-import { convertTokenBucket, TOKEN_BUCKET_SUPPORT } from '../../token-bucket-config.ts';
 import type { DescriptorSettings, LocalRateLimitCounters, LocalRateLimitSettings } from './settings.ts';
 
 const LIMIT = 'proxy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit';
@@ -57,7 +57,6 @@ export const LOCAL_RATE_LIMIT: HttpFilterManifest = {
       fields: { key: supported(), value: supported('never empty') },
     },
     'proxy.type.v3.HttpStatus': { otherwise: rejected(), fields: { code: supported() } },
-    ...TOKEN_BUCKET_SUPPORT,
   },
   convert(message, at, conversion) {
     const settings = convertLimit(message as LimitMessage, at, conversion);

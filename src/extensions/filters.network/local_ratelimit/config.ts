@@ -1,13 +1,13 @@
 // LocalRateLimit message → settings of the local rate limit filter.
 
 import {
+  convertTokenBucket,
   type MessageTypes,
   type NetworkFilterManifest,
   rejected,
   runtimeFlagOf,
   supported,
 } from '../../../config/index.ts';
-import { convertTokenBucket, TOKEN_BUCKET_SUPPORT } from '../../token-bucket-config.ts';
 import type { LocalRateLimitSettings } from './settings.ts';
 
 const LIMIT = 'proxy.extensions.filters.network.local_ratelimit.v3.LocalRateLimit';
@@ -24,7 +24,6 @@ export const NETWORK_LOCAL_RATE_LIMIT: NetworkFilterManifest = {
         share_key: rejected('each filter has a bucket of its own'),
       },
     },
-    ...TOKEN_BUCKET_SUPPORT,
   },
   convert(message, at, { faults }) {
     const { stat_prefix, token_bucket, runtime_enabled } = message as MessageTypes[typeof LIMIT];

@@ -1,29 +1,16 @@
 // TokenBucket messages → buckets that all workers share.
 
-import { systemMonotonicMs } from '../base/clock.ts';
-import { bucketState, MAX_TOKENS, type TokenBucketSettings } from '../base/token-bucket.ts';
-import {
-  durationMsOr,
-  type FaultSink,
-  type MessageTypes,
-  rejected,
-  type SupportTable,
-  supported,
-  valueOr,
-} from '../config/index.ts';
+import { systemMonotonicMs } from '../../base/clock.ts';
+import { bucketState, MAX_TOKENS, type TokenBucketSettings } from '../../base/token-bucket.ts';
+import type { MessageTypes } from '../proto/generated/messages.ts';
+import type { FaultSink } from './fault-sink.ts';
+import { durationMsOr, valueOr } from './units.ts';
 
 const TOKENS = 'proxy.type.v3.TokenBucket';
 /** As in the reference. */
 const LEAST_INTERVAL_MS = 50;
 
 type TokenBucketMessage = MessageTypes[typeof TOKENS];
-
-export const TOKEN_BUCKET_SUPPORT: SupportTable = {
-  [TOKENS]: {
-    otherwise: rejected(),
-    fields: { max_tokens: supported(), tokens_per_fill: supported(), fill_interval: supported('50 ms or more') },
-  },
-};
 
 /** @param message null where a field rule has been broken. */
 export function convertTokenBucket(
