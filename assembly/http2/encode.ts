@@ -228,16 +228,25 @@ function writeMethod(record: usize, out: usize, flags: u32): usize {
   return writeNamed(out, METHOD, method, load<u32>(record, RECORD_METHOD_LENGTH), flags);
 }
 
+/** Of the line that has said the authority: it may be one that is never indexed. */
+@inline
+function gapOfHost(record: usize): u32 {
+  if (!hasField(record, ID_HOST)) return GAP;
+  const field = firstField(record, ID_HOST);
+  return <u32>load<u16>(field, FIELD_VALUE_OFFSET) - load<u16>(field, FIELD_NAME_OFFSET) - load<u16>(field, FIELD_NAME_LENGTH);
+}
+
 function writeAuthority(table: usize, record: usize, out: usize, flags: u32): usize {
   const replaced = load<u32>(record, RECORD_NEW_HOST_LENGTH);
   const received = <usize>load<u32>(record, RECORD_BASE) + load<u32>(record, RECORD_AUTHORITY_OFFSET);
   const authority = replaced != 0 ? <usize>NEW_HOST : received;
   const length = replaced != 0 ? replaced : load<u32>(record, RECORD_AUTHORITY_LENGTH);
   if (length == 0) return out;
+  const gap = replaced != 0 ? GAP : gapOfHost(record);
   // The name is not read: the static index stands for it.
   store<u64>(STATE, 0x69726f687475613a, STATE_STRING);
   store<u16>(STATE, 0x7974, STATE_STRING + 8);
-  return writeField(table, out, 0, AUTHORITY, STATE + STATE_STRING, 10, authority, length, GAP, flags);
+  return writeField(table, out, 0, AUTHORITY, STATE + STATE_STRING, 10, authority, length, gap, flags);
 }
 
 /** :method CONNECT and :protocol in place of an upgrade (RFC 8441 section 4). */

@@ -159,9 +159,9 @@ export function writeIndexed(out: usize, index: u32): usize {
   return writeInteger(out, INDEXED, 7, index);
 }
 
-/** A field with a static name, without indexing. */
+/** A field with a static name, never indexed: nothing that is written so has a place for the mark of one that came so. */
 export function writeNamed(out: usize, index: u32, value: usize, valueLength: u32, flags: u32): usize {
-  return writeLiteral(out, LITERAL, 4, index, 0, 0, value, valueLength, flags);
+  return writeLiteral(out, LITERAL_NEVER, 4, index, 0, 0, value, valueLength, flags);
 }
 
 /**

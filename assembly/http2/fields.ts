@@ -35,6 +35,7 @@ import {
   PSEUDO,
   PSEUDO_BYTES,
   STATE,
+  STATE_AUTHORITY_GAP,
   STATE_COOKIE_END,
   STATE_FAULT,
   STATE_FIELD_COUNT,
@@ -92,7 +93,7 @@ export function pseudoLength(kind: u32): u32 {
   return load<u32>(<usize>STATE + STATE_PSEUDO + <usize>kind * 8 + 4);
 }
 
-function addPseudo(kind: u32, value: usize, length: u32): void {
+function addPseudo(kind: u32, value: usize, length: u32, gap: u32): void {
   const record = state(STATE_RECORD);
   const isForeign = record == REQUEST_RECORD ? kind == KIND_STATUS : kind != KIND_STATUS;
   if (kind == KIND_UNKNOWN_PSEUDO || record == 0 || isForeign) return fail(ERROR_PSEUDO_UNKNOWN);
@@ -104,6 +105,7 @@ function addPseudo(kind: u32, value: usize, length: u32): void {
   store<u32>(<usize>STATE + STATE_PSEUDO + <usize>kind * 8, at);
   store<u32>(<usize>STATE + STATE_PSEUDO + <usize>kind * 8 + 4, length);
   setState(STATE_PSEUDO_END, at + length);
+  if (kind == KIND_AUTHORITY) setState(STATE_AUTHORITY_GAP, gap);
   setState(STATE_PSEUDO_SEEN, state(STATE_PSEUDO_SEEN) | (1 << kind));
 }
 
@@ -184,7 +186,7 @@ export function addField(
 ): void {
   if (state(STATE_FAULT) != 0) return;
   if (fault != 0) return fail(fault);
-  if (isPseudo(kind)) return addPseudo(kind, value, valueLength);
+  if (isPseudo(kind)) return addPseudo(kind, value, valueLength, gap);
   if (!ensureStarted()) return;
   if (kind == KIND_ORDINARY) return addLine(id, name, nameLength, value, valueLength, gap);
   if (kind == KIND_CONNECTION) return fail(ERROR_CONNECTION_FIELD);

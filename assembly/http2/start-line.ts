@@ -37,6 +37,7 @@ import {
   REASON_COUNT,
   REASON_INDEX,
   REASON_TEXT,
+  STATE_AUTHORITY_GAP,
   STATE_FAULT,
   STATE_FLAGS,
   STATE_HEAD_FLAGS,
@@ -106,16 +107,25 @@ function writeRequestLine(method: usize, methodLength: u32, id: u32, target: usi
 }
 
 /** Adds a line whose name is given as up to ten letters. */
-function addOwnLine(id: u32, first: u64, last: u16, nameLength: u32, value: usize, valueLength: u32): void {
+function addOwnLine(
+  id: u32,
+  first: u64,
+  last: u16,
+  nameLength: u32,
+  value: usize,
+  valueLength: u32,
+  gap: u32,
+): void {
   // The cookie area is still empty: crumbs are ordinary fields.
   store<u64>(COOKIE, first);
   store<u16>(COOKIE, last, 8);
-  addLine(id, COOKIE, nameLength, value, valueLength, GAP);
+  addLine(id, COOKIE, nameLength, value, valueLength, gap);
 }
 
 function addAuthority(): void {
   if (hasPseudo(KIND_AUTHORITY)) {
-    addOwnLine(ID_HOST, HOST, 0, 4, pseudoText(KIND_AUTHORITY), pseudoLength(KIND_AUTHORITY));
+    const gap = state(STATE_AUTHORITY_GAP);
+    addOwnLine(ID_HOST, HOST, 0, 4, pseudoText(KIND_AUTHORITY), pseudoLength(KIND_AUTHORITY), gap);
   }
 }
 
@@ -135,8 +145,8 @@ function startUpgrade(): i32 {
   addAuthority();
   const upgrade = <usize>COOKIE + 32;
   store<u64>(upgrade, UPGRADE);
-  addOwnLine(ID_CONNECTION, CONNECTI, 0x6e6f, 10, upgrade, 7);
-  addOwnLine(ID_UPGRADE, UPGRADE, 0, 7, protocol, length);
+  addOwnLine(ID_CONNECTION, CONNECTI, 0x6e6f, 10, upgrade, 7, GAP);
+  addOwnLine(ID_UPGRADE, UPGRADE, 0, 7, protocol, length, GAP);
   return state(STATE_FAULT);
 }
 

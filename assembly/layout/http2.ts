@@ -58,6 +58,8 @@ export const STATE_STRING_LENGTH = 68;
 export const STATE_SKIP = 72;
 /** SCHEME_* of the request that is encoded, as far as its fields have been written. */
 export const STATE_SCHEME = 80;
+/** Bytes between name and value of the line that :authority becomes: GAP or NEVER_INDEXED_GAP. */
+export const STATE_AUTHORITY_GAP = 84;
 /** (address, length) of each pseudo field, by kind. */
 export const STATE_PSEUDO = 128;
 

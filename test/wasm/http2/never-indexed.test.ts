@@ -141,5 +141,53 @@ for (const build of BUILDS) {
       const lines = codec.requestText(codec.writeRequest()).split('\r\n').slice(2);
       assert.deepEqual(lines, ['x-key:  k', 'authorization: Basic x', 'cookie: c', '', '']);
     });
+
+    /** How the pseudo fields of a request go out that came in these forms. @param edits of its head. */
+    function pseudoForms(
+      start: readonly Field[],
+      form: Choice['form'],
+      { waits = false, edits = () => {} }: { waits?: boolean; edits?: () => void } = {},
+    ): Record<string, string> {
+      const [decoder, encoder] = [heads.createDecoder(4096), heads.createEncoder()];
+      const [sent, read] = [new ReferenceEncoder(), new ReferenceDecoder()];
+      let forms: Record<string, string> = {};
+      for (let round = 0; round < 3; round += 1) {
+        const block = Buffer.from(start.flatMap((one) => sent.field(one, { form, huffman: false, namesIndex: true })));
+        assert.ok(heads.decodeRequest(decoder, block, 0, block.length, LIMITS, 1) > 0);
+        edits();
+        if (waits) {
+          const text = Buffer.from(codec.requestText(codec.writeRequest()), 'latin1');
+          assert.ok(codec.parseRequest(text, 0, text.length, NO_LIMITS) > 0);
+        }
+        const out = read.decode(test.block(heads.encodeRequest(encoder, 0)));
+        forms = Object.fromEntries(out.map(([name, , how]) => [name, how === 'never' ? 'never' : 'may be']));
+      }
+      heads.release(decoder);
+      heads.release(encoder);
+      return forms;
+    }
+
+    it('an authority goes on as it came, also as text, unless it is replaced; a path and a method of its own never may be', () => {
+      const PATCH: readonly Field[] = [[':method', 'PATCH'], ...START.slice(1, 3), [':path', '/secret']];
+      for (const waits of [false, true]) {
+        const rest = { ':method': 'never', ':scheme': 'may be', ':path': 'never' };
+        assert.deepEqual(pseudoForms(PATCH, 'never', { waits }), { ...rest, ':authority': 'never' });
+        assert.deepEqual(pseudoForms(PATCH, 'plain', { waits }), { ...rest, ':authority': 'may be' });
+        const edits = (): void => codec.request.replaceHost('other');
+        assert.deepEqual(pseudoForms(PATCH, 'never', { waits, edits }), { ...rest, ':authority': 'may be' });
+      }
+      const CONNECT: readonly Field[] = [
+        [':method', 'CONNECT'],
+        [':authority', 'a.example:443'],
+      ];
+      assert.deepEqual(pseudoForms(CONNECT, 'never'), { ':method': 'never', ':authority': 'never' });
+      assert.deepEqual(pseudoForms(CONNECT, 'plain'), { ':method': 'never', ':authority': 'may be' });
+    });
+
+    it('an authority that Host says in place of :authority goes on as it came', () => {
+      const HOST: readonly Field[] = [...START.slice(0, 2), START[3]!, ['host', 'a.example']];
+      assert.equal(pseudoForms(HOST, 'never')[':authority'], 'never');
+      assert.equal(pseudoForms(HOST, 'plain')[':authority'], 'may be');
+    });
   });
 }

@@ -317,7 +317,7 @@ describe('encoding', () => {
       const forms = Object.fromEntries(fields.map(([name, , form]) => [name, form]));
       assert.equal(forms.authorization, 'never');
       assert.equal(forms.cookie, 'never');
-      assert.equal(forms[':path'], 'plain');
+      assert.equal(forms[':path'], 'never');
       assert.equal(forms['if-none-match'], 'plain');
       assert.equal(forms['content-length'], 'plain');
     }
