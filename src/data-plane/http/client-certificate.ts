@@ -61,6 +61,7 @@ export class ClientCertificates {
     const before = settings.mode === 'append-forward' ? head.header(FORWARDED_CLIENT_CERT) : undefined;
     if (head.has(FORWARDED_CLIENT_CERT)) head.dropKnown(FORWARDED_CLIENT_CERT);
     if (tls === null || peer === null || !saysDetails) return;
+    tls.forwardedDetails ??= new Map();
     let told = tls.forwardedDetails.get(settings);
     if (told === undefined) {
       told = details(peer, tls.own, settings);

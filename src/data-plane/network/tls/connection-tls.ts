@@ -2,7 +2,7 @@
 // closed, has forgotten it.
 
 import type { X509Certificate } from 'node:crypto';
-import type { TLSSocket } from 'node:tls';
+import { getCiphers, type TLSSocket } from 'node:tls';
 import { type AltNames, altNames } from '../../../base/alt-names.ts';
 import type { ClientCertificateSettings } from '../../../snapshot/index.ts';
 import { sessionIdOf } from '../../../tls/session-id.ts';
@@ -23,8 +23,8 @@ export interface TlsFacts {
   readonly own: CertificateFacts | null;
   /** The peer's certificate has been held against authorities, hashes or names. */
   readonly isPeerVerified: boolean;
-  /** What requests of the connection say of the peer, by how they are to say it; made by whoever says it first. */
-  readonly forwardedDetails: Map<ClientCertificateSettings, string>;
+  /** What requests of the connection say of the peer, by how they are to say it; null before the first that does. */
+  forwardedDetails: Map<ClientCertificateSettings, string> | null;
 }
 
 export interface CertificateFacts {
@@ -35,8 +35,20 @@ export interface CertificateFacts {
   readonly issuer: string;
 }
 
+/** Node makes a text of its own of each connection's version and cipher, and they live as long as it does: these take their place. */
+const NAMES: ReadonlyMap<string, string> = new Map(
+  ['TLSv1', 'TLSv1.1', 'TLSv1.2', 'TLSv1.3', ...getCiphers().map((name) => name.toUpperCase())].map((name) => [
+    name,
+    name,
+  ]),
+);
+
+function shared(name: string): string {
+  return NAMES.get(name) ?? name;
+}
+
 export class ConnectionTls implements TlsFacts {
-  readonly forwardedDetails = new Map<ClientCertificateSettings, string>();
+  forwardedDetails: Map<ClientCertificateSettings, string> | null = null;
   readonly serverName: string;
   readonly protocol: string;
   readonly version: string;
@@ -57,8 +69,8 @@ export class ConnectionTls implements TlsFacts {
     const named = (socket as { servername?: string | false | null }).servername;
     this.serverName = typeof named === 'string' ? named : '';
     this.protocol = socket.alpnProtocol || '';
-    this.version = socket.getProtocol() ?? '';
-    this.cipher = socket.getCipher().name;
+    this.version = shared(socket.getProtocol() ?? '');
+    this.cipher = shared(socket.getCipher().name);
     this.isResumed = socket.isSessionReused();
     this.sessionId = sessionIdOf(socket);
     this.isPeerVerified = isPeerVerified;
