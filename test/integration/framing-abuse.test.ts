@@ -7,6 +7,7 @@ import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect, createServer as createTcpServer, type Server as TcpServer } from 'node:net';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { BOOKSHOP } from '../support/bookshop.ts';
 import type { JsonObject } from '../support/bootstrap.ts';
 import { bootstrapOf, clusterAt, createProxy } from '../support/embedded.ts';
 import { filteredListener, filterOf, routeTo } from '../support/embedded-filters.ts';
@@ -30,6 +31,11 @@ const FILTERS: Readonly<Record<string, JsonObject | null>> = {
   decompressor: filterOf('decompressor.v3.Decompressor', { decompressor_library: library('decompressor.v3.Gzip') }),
   grpc_http1_bridge: filterOf('grpc_http1_bridge.v3.Config'),
   grpc_web: filterOf('grpc_web.v3.GrpcWeb'),
+  grpc_json_transcoder: filterOf('grpc_json_transcoder.v3.GrpcJsonTranscoder', {
+    proto_descriptor: BOOKSHOP,
+    services: ['bookshop.Shop'],
+    match_incoming_request_route: true,
+  }),
   ext_authz: filterOf('ext_authz.v3.ExtAuthz', {
     http_service: { server_uri: { uri: 'http://guard', cluster: 'guard', timeout: '60s' } },
     with_request_body: { max_request_bytes: 100_000 },
@@ -62,6 +68,37 @@ const FILTERS: Readonly<Record<string, JsonObject | null>> = {
   }),
   own: { name: 'own', typed_config: { '@type': `${TYPES}.filters.http.module.v3.Module` } },
 };
+
+/** Where requests are sent, and where they arrive; to answers that are misread. */
+interface Paths {
+  readonly to: string;
+  readonly at: string;
+  readonly wire: string;
+}
+const PATHS: Paths = { to: '/seen', at: '/seen', wire: '/wire' };
+const TRANSCODED: Paths = {
+  to: '/v1/shelves/5/books',
+  at: '/bookshop.Shop/CreateBook',
+  wire: '/v1/shelves/3/books/7',
+};
+const BOOK = JSON.stringify({ title: HIDDEN });
+/** No message: a book of which nothing is known. */
+const GRPC_ANSWER = Buffer.alloc(5);
+
+function pathsOf(filter: string): Paths {
+  return filter === 'grpc_json_transcoder' ? TRANSCODED : PATHS;
+}
+
+/** Statuses of gRPC are trailers. */
+function managerFor(filter: string): JsonObject {
+  return filter === 'grpc_json_transcoder' ? { http_protocol_options: { enable_trailers: true } } : {};
+}
+
+/** The body that arrives as, or with, one that has a request in it. */
+function bodyFor(filter: string): string {
+  if (filter === 'decompressor') return gzipSync(HIDDEN).toString('latin1');
+  return filter === 'grpc_json_transcoder' ? BOOK : HIDDEN;
+}
 
 /** What no recipient may take for one request, without its first line. */
 const REQUESTS: Readonly<Record<string, string>> = {
@@ -106,6 +143,12 @@ const RESPONSES: Readonly<Record<string, string>> = {
   'more than its chunks': `transfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n${STOLEN}`,
 };
 
+/** Of a message with a book in it that has nothing but a title, behind the number of a shelf. */
+function textWithin(message: string): string {
+  const at = message.indexOf('GET ');
+  return message.slice(at, at + HIDDEN.length);
+}
+
 async function portOf(server: Server | TcpServer): Promise<number> {
   await once(server.listen(0, '127.0.0.1'), 'listening');
   return (server.address() as AddressInfo).port;
@@ -132,7 +175,13 @@ describe('bodies whose ends can be read in more than one way', () => {
           return;
         }
         asked.push({ url: request.url!, body: Buffer.concat(parts).toString('latin1'), lines: request.rawHeaders });
-        response.end('fine');
+        if (request.url !== TRANSCODED.at) {
+          response.end('fine');
+          return;
+        }
+        response.writeHead(200, { 'content-type': 'application/grpc', trailer: 'grpc-status' });
+        response.addTrailers({ 'grpc-status': '0' });
+        response.end(GRPC_ANSWER);
       }).on('clientError', (error: NodeJS.ErrnoException, socket) => {
         // Parsers say what they have found wrong; an end that comes early is no such thing.
         if (error.code?.startsWith('HPE_') === true && error.code !== 'HPE_INVALID_EOF_STATE') misread += 1;
@@ -143,16 +192,21 @@ describe('bodies whose ends can be read in more than one way', () => {
     wire = createTcpServer((socket) => {
       socket.on('error', () => {}).on('data', () => socket.write(answer));
     });
+    const webPort = await portOf(web);
     const clusters = [
-      clusterAt('web', await portOf(web)),
+      clusterAt('web', webPort),
+      clusterAt('shop', webPort, { http_protocol_options: { enable_trailers: true } }),
       clusterAt('guard', await portOf(guard)),
       clusterAt('wire', await portOf(wire)),
     ];
     const listeners = Object.entries(FILTERS).map(([name, filter]) =>
       filteredListener(
         filter === null ? [] : [filter],
-        [{ match: { prefix: '/wire' }, route: { cluster: 'wire' } }, routeTo('/')],
-        { listener: { name }, manager: { stat_prefix: name } },
+        [
+          { match: { prefix: pathsOf(name).wire }, route: { cluster: 'wire' } },
+          routeTo('/', {}, { route: { cluster: name === 'grpc_json_transcoder' ? 'shop' : 'web' } }),
+        ],
+        { listener: { name }, manager: { stat_prefix: name, ...managerFor(name) } },
       ),
     );
     proxy = await createProxy(bootstrapOf(listeners, clusters), {
@@ -203,12 +257,13 @@ describe('bodies whose ends can be read in more than one way', () => {
   for (const filter of Object.keys(FILTERS)) {
     it(`never make requests of bodies, with ${filter}`, async () => {
       for (const [shape, text] of Object.entries(REQUESTS)) {
-        for (const type of ['text/plain', 'application/grpc', 'application/grpc-web']) {
+        const { to, at } = pathsOf(filter);
+        for (const type of ['text/plain', 'application/json', 'application/grpc', 'application/grpc-web']) {
           const fields = `host: a\r\ncontent-type: ${type}\r\ncontent-encoding: gzip\r\n`;
           const what = `${shape}, ${type}`;
-          const told = await exchange(filter, `POST /seen HTTP/1.1\r\n${fields}${text}`);
+          const told = await exchange(filter, `POST ${to} HTTP/1.1\r\n${fields}${text}`);
           assert.deepEqual(
-            asked.filter(({ url }) => url !== '/seen' && url !== '/other'),
+            asked.filter(({ url }) => url !== to && url !== at && url !== '/other'),
             [],
             what,
           );
@@ -221,9 +276,10 @@ describe('bodies whose ends can be read in more than one way', () => {
     });
 
     it(`go on as one request where there is one way to read them, with ${filter}`, async () => {
-      const body = filter === 'decompressor' ? gzipSync(HIDDEN).toString('latin1') : HIDDEN;
+      const body = bodyFor(filter);
+      const { to, at } = pathsOf(filter);
       const size = body.length.toString(16);
-      const fields = `POST /seen HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-type: text/plain\r\n${
+      const fields = `POST ${to} HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-type: text/plain\r\n${
         filter === 'decompressor' ? 'content-encoding: gzip\r\n' : ''
       }`;
       const shapes = [
@@ -242,25 +298,28 @@ describe('bodies whose ends can be read in more than one way', () => {
         );
         assert.equal(misread, 0, text);
         for (const { url, lines } of asked) {
-          assert.match(url, /^\/(seen|other)$/, text);
+          assert.ok(url === at || url === '/other', text);
           const names = lines.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase());
           for (const name of ['host', 'content-length', 'transfer-encoding']) {
             assert.ok(names.filter((each) => each === name).length <= 1, `${name} twice: ${text}`);
           }
           assert.ok(!(names.includes('content-length') && names.includes('transfer-encoding')), text);
         }
-        const seen = asked.filter(({ url, body: bytes }) => url === '/seen' && bytes !== '');
+        const seen = asked.filter(({ url, body: bytes }) => url === at && bytes !== '');
         if (told.startsWith('HTTP/1.1 200') && filter !== 'compressor') {
-          assert.deepEqual(new Set(seen.map(({ body: bytes }) => bytes)), new Set([HIDDEN]), text);
+          // A message has its fields between others.
+          const bodies = seen.map(({ body: bytes }) => (filter === 'grpc_json_transcoder' ? textWithin(bytes) : bytes));
+          assert.deepEqual(new Set(bodies), new Set([HIDDEN]), text);
         }
       }
     });
 
     it(`never answer another client, with ${filter}`, async () => {
       for (const [shape, text] of Object.entries(RESPONSES)) {
-        answer = `HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n${text}`;
-        for (let n = 0; n < 3; n += 1) {
-          const told = await exchange(filter, 'GET /wire HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n');
+        for (const type of ['text/plain', 'application/grpc', 'text/plain']) {
+          answer = `HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\n${text}`;
+          const { wire: path } = pathsOf(filter);
+          const told = await exchange(filter, `GET ${path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`);
           assert.doesNotMatch(told, /stolen/, shape);
           assert.equal(told.match(/HTTP\/1\.1 /g)?.length, 1, shape);
         }
