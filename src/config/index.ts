@@ -52,7 +52,7 @@ export { convertDnsCache } from './resources/dns-cache.ts';
 export { type OpenedExtension, openExtension } from './resources/extension.ts';
 export type { ExtensionManifests } from './resources/extension-manifests.ts';
 export type { FaultSink } from './resources/fault-sink.ts';
-export { CONNECTION_STATE_KEYS } from './resources/filter-state.ts';
+export { CONNECTION_STATE_KEYS, REQUEST_STATE_KEYS } from './resources/filter-state.ts';
 export { parseFormat } from './resources/format/format-string.ts';
 export { convertSubstitutionFormat } from './resources/format/line-format.ts';
 export { convertCookie } from './resources/hash-policy.ts';

@@ -37,7 +37,7 @@ export { CONNECTION_INPUTS } from './matching/connection-inputs.ts';
 export { compileMatchTree, type FindMatch, type InputReaders, type MatchTools } from './matching/match-tree.ts';
 export { REQUEST_INPUTS } from './matching/request-inputs.ts';
 export type { MatchedResponse } from './matching/response-inputs.ts';
-export { TCP_PROXY_CLUSTER, UPSTREAM_PORT } from './network/filter-state.ts';
+export { stateNumber, TCP_PROXY_CLUSTER, UPSTREAM_HOST, UPSTREAM_PORT } from './network/filter-state.ts';
 export type {
   CompiledNetworkFilter,
   FilterHost,

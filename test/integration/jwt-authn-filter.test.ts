@@ -27,10 +27,19 @@ const bearer = (token: string): string => `authorization: Bearer ${token}`;
 
 async function protectedProxy(
   fields: JsonObject,
-  { routes = [routeTo('/')], clusters = [] }: { routes?: readonly JsonObject[]; clusters?: readonly JsonObject[] } = {},
+  {
+    routes = [routeTo('/')],
+    clusters = [],
+    before = [],
+  }: {
+    routes?: readonly JsonObject[];
+    clusters?: readonly JsonObject[];
+    /** Filters. */
+    before?: readonly JsonObject[];
+  } = {},
 ): Promise<Bench> {
   const upstream = await WireUpstream.answering(OK);
-  const listener = filteredListener([filterOf(TYPE, fields)], routes, { manager: REPLIES });
+  const listener = filteredListener([...before, filterOf(TYPE, fields)], routes, { manager: REPLIES });
   const proxy = await createProxy(
     bootstrapOf([listener], [clusterAt('web', upstream.port), ...clusters], { stats_flush_on_admin: true }),
   );
@@ -423,6 +432,49 @@ describe('keys that a server publishes', () => {
     const away = await benchFor(t, { providers: { a: remote() }, rules }, { clusters: [clusterAt('keys', 1)] });
     assert.equal((await answerOf(away, [TOKEN])).what, 'Jwks remote fetch is failed');
   });
+});
+
+test('what filters before have said decides what requests need that no rule is for', async (t) => {
+  const says = {
+    on_request_headers: [
+      {
+        object_key: 'who',
+        factory_key: 'envoy.string',
+        skip_if_empty: true,
+        format_string: { omit_empty_values: true, text_format_source: { inline_string: '%REQ(x-who)%' } },
+      },
+    ],
+  };
+  const bench = await benchFor(
+    t,
+    {
+      providers: { one: { issuer: 'me', ...local(SIGNER) }, two: { issuer: 'you', ...local(OTHER) } },
+      rules: [{ match: { prefix: '/ruled' }, requires: { provider_name: 'one' } }],
+      filter_state_rules: { name: 'who', requires: { a: { provider_name: 'one' }, b: { provider_name: 'two' } } },
+    },
+    { before: [filterOf('set_filter_state.v3.Config', says)] },
+  );
+  const mine = bearer(tokenOf(SIGNER, LATER));
+  const yours = bearer(tokenOf(OTHER, { ...LATER, iss: 'you' }));
+  for (const [target, lines, status] of [
+    ['/', [], 200],
+    ['/', ['x-who: a'], 401],
+    ['/', ['x-who: a', mine], 200],
+    ['/', ['x-who: a', yours], 401],
+    ['/', ['x-who: b', yours], 200],
+    ['/', ['x-who: c'], 200],
+    ['/ruled', ['x-who: b', mine], 200],
+    ['/ruled', ['x-who: b', yours], 401],
+  ] as const) {
+    assert.equal((await answerOf(bench, lines, target)).status, status, `${target} ${lines}`);
+  }
+});
+
+test('a state that leads to a provider that there is not is refused', async () => {
+  await assert.rejects(
+    protectedProxy({ filter_state_rules: { name: 'who', requires: { a: { provider_name: 'nobody' } } } }),
+    /filter_state_rules\.requires\["a"\]\.provider_name: .*nobody/,
+  );
 });
 
 test('an RSA key is no secret', async (t) => {

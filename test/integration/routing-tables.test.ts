@@ -46,6 +46,7 @@ function senderOf(marks: RoutingCase['marks']): RequestSender {
     dynamicMetadata: metadata && { [metadata[0]!]: { [metadata[1]!]: metadata[2]! } },
     clientAddress: marks.get('from') ?? '',
     downstream: { tls: tls as TlsFacts | null },
+    namedHost: null,
     connectionEnds: { local: { ip: '10.0.0.1', port: 8080 } } as DownstreamFacts,
     state: (key: string) => (key === state?.[0] ? state[1] : undefined),
   };

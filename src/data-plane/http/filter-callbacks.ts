@@ -137,6 +137,10 @@ export class StreamFilterCallbacks implements FilterCallbacks {
     this.#stream.setState(key, value, isReadOnly);
   }
 
+  nameHost(host: string, port: number | null): void {
+    this.#stream.namedHost = { host, port };
+  }
+
   overrideHost(address: string, isStrict: boolean): void {
     this.#stream.overrideHost = { address, isStrict };
   }

@@ -108,6 +108,7 @@ export class ChainContext extends FilterFacilities implements FilterContext {
       clientAddress,
       downstream: connectionEnds,
       connectionEnds,
+      namedHost: null,
       state: (key) => sender.state(key),
     });
   }

@@ -160,6 +160,11 @@ export interface FilterCallbacks {
    * Attempts after the first go where the balancer says. @param address as logs show it. @param isStrict to no other: a 503.
    */
   overrideHost(address: string, isStrict: boolean): void;
+  /**
+   * From within decodeHeaders: of a cluster that requests name their hosts for, the request goes to this one, whatever its head says.
+   * @param port null for the cluster's own, unless `host` has one.
+   */
+  nameHost(host: string, port: number | null): void;
   /** It came from outside, straight to this proxy. Right once a route has been looked for. */
   readonly isFromEdge: boolean;
   /** The cluster that the request's route names; empty where that is decided behind the filters, or there is none. */

@@ -6,6 +6,7 @@ import { FIELD_LIMIT, HEAD_LIMIT_BYTES, type HeadLimits } from '../../wasm/http1
 import type { DownstreamFacts, FormatFacts } from '../format/facts.ts';
 import type { LiveResponse } from '../format/stream-facts.ts';
 import type { ResponseFlagName } from '../response-flags.ts';
+import type { NamedDestination } from '../route/route-request.ts';
 import type { OverrideHost } from '../upstream/override-hosts.ts';
 import type { CountedCluster } from './filter.ts';
 import type { LocalReply, ReplyForm } from './local-reply.ts';
@@ -68,6 +69,7 @@ export interface FilteredStream {
   readonly clientAddress: string;
   /** The host that a filter wants for the first attempt; null where none does. */
   overrideHost: OverrideHost | null;
+  namedHost: NamedDestination | null;
   /** The one object of its connection. */
   readonly connectionEnds: DownstreamFacts;
   /** What the route describes the request by; null for nothing. */

@@ -13,6 +13,7 @@ import type { ClusterTarget } from '../route/forward-plan.ts';
 import type { EditableHead } from '../route/header-editor.ts';
 import type { RequestTally } from '../route/request-tally.ts';
 import type { Route } from '../route/route.ts';
+import type { NamedDestination } from '../route/route-request.ts';
 import type { AttemptTrace } from '../tracing/attempt-trace.ts';
 import type { RequestTrace } from '../tracing/request-trace.ts';
 import type { Cluster } from '../upstream/cluster.ts';
@@ -67,6 +68,7 @@ export abstract class StreamRecord implements RoutedStream {
   #formerClusters: Cluster[] | null = null;
   /** The host that a filter wants for the first attempt; null where none does. */
   overrideHost: OverrideHost | null = null;
+  namedHost: NamedDestination | null = null;
   /** Cookies that the response gives the client; null for none. */
   setCookies: string[] | null = null;
   /** Status sent or about to be; 0 before. */

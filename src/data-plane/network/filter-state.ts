@@ -1,5 +1,5 @@
 // What the filters of a connection say to those behind them, by names that configurations use as well
-// (CONNECTION_STATE_KEYS of config).
+// (CONNECTION_STATE_KEYS and REQUEST_STATE_KEYS of config).
 
 /** The cluster that the TCP proxy connects to, in place of the one that it names itself. */
 export const TCP_PROXY_CLUSTER = 'envoy.tcp_proxy.cluster';

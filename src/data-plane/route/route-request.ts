@@ -6,6 +6,12 @@ import { Method, type RequestHead } from '../../wasm/http1.ts';
 import type { DownstreamFacts } from '../format/facts.ts';
 import type { TlsFacts } from '../network/tls/connection-tls.ts';
 
+/** @param port null for the cluster's own, unless the host has one. */
+export interface NamedDestination {
+  readonly host: string;
+  readonly port: number | null;
+}
+
 /** What is known of the sender of a request, and of what filters have said of it. */
 export interface RequestSender {
   readonly dynamicMetadata: Metadata | undefined;
@@ -14,6 +20,8 @@ export interface RequestSender {
   readonly downstream: { readonly tls: TlsFacts | null };
   /** The one object of its connection; made by whoever asks first. */
   readonly connectionEnds: DownstreamFacts;
+  /** Where a filter sends it, in clusters that requests name their hosts for; null for where its head says. */
+  readonly namedHost: NamedDestination | null;
   /** What filters have said of the request in filter state, else of its connection. */
   state(key: string): string | undefined;
 }

@@ -10,7 +10,7 @@ import type { HashedClient } from '../route/hash-policy.ts';
 import type { FactsSource } from '../route/header-editor.ts';
 import type { RequestTally } from '../route/request-tally.ts';
 import type { Route } from '../route/route.ts';
-import type { RequestSender } from '../route/route-request.ts';
+import type { NamedDestination, RequestSender } from '../route/route-request.ts';
 import type { Cluster } from '../upstream/cluster.ts';
 import type { OverrideHost } from '../upstream/override-hosts.ts';
 import type { RequestClient } from './attempt-client.ts';
@@ -24,6 +24,7 @@ export interface RoutedRequest
     Omit<HashedClient, 'connectionEnds' | 'state'> {
   /** As RequestClient has it. */
   overrideHost: OverrideHost | null;
+  readonly namedHost: NamedDestination | null;
   /** It has met filters. */
   readonly isFiltered: boolean;
   /** The connection that it came by. */

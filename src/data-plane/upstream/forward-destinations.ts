@@ -7,7 +7,7 @@ import { plainIp } from '../../base/ip-number.ts';
 import type { ForwardProxySettings, LookupLimit } from '../../snapshot/index.ts';
 import { DNS_CACHE_STATS } from '../../stats/index.ts';
 import { stateNumber, UPSTREAM_HOST, UPSTREAM_PORT } from '../network/filter-state.ts';
-import type { RouteRequest } from '../route/route-request.ts';
+import type { NamedDestination, RouteRequest } from '../route/route-request.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { Destinations, type DestinationsOwner, type MeantDestination, type NamedHost } from './destinations.ts';
 import type { PickContext } from './load-balancer/pick-context.ts';
@@ -35,12 +35,10 @@ export class ForwardDestinations<Host extends NamedHost> extends Destinations<Ho
 
   /** Null for what is no host: nobody is asked for that. */
   override contextOf(request: RouteRequest | null, meant: MeantDestination | null): PickContext | null {
-    const ofFilters = request === null ? meant?.state?.(UPSTREAM_HOST) : undefined;
-    const authority = ofFilters ?? (request === null ? (meant?.requestedServerName ?? '') : request.authority);
+    const named = request === null ? ofConnection(meant) : (request.sender?.namedHost ?? null);
+    const authority = named?.host ?? request?.authority ?? '';
     const [, bracketed, plain = '', digits] = AUTHORITY.exec(authority) ?? [];
-    const ownPort =
-      (request === null ? stateNumber(meant?.state?.(UPSTREAM_PORT), MAX_PORT) : undefined) ?? this.#defaultPort;
-    const port = digits === undefined ? ownPort : Number(digits);
+    const port = digits === undefined ? (named?.port ?? this.#defaultPort) : Number(digits);
     if (port === 0 || port > MAX_PORT) return null;
     if (bracketed !== undefined) return isIP(bracketed) === 6 ? this.contextAt(plainIp(bracketed), port) : null;
     const name = plain.toLowerCase();
@@ -50,4 +48,10 @@ export class ForwardDestinations<Host extends NamedHost> extends Destinations<Ho
 
   /** Main counts it, where it is a matter of its limits. */
   protected override noteOverflow(): void {}
+}
+
+/** What network filters have said of it, else the name that its client asks for. */
+function ofConnection(meant: MeantDestination | null): NamedDestination {
+  const host = meant?.state?.(UPSTREAM_HOST) ?? meant?.requestedServerName ?? '';
+  return { host, port: stateNumber(meant?.state?.(UPSTREAM_PORT), MAX_PORT) ?? null };
 }

@@ -10,7 +10,7 @@ import {
   supported,
   warned,
 } from '../../../config/index.ts';
-import type { HostRewrite } from './settings.ts';
+import type { ForwardProxySettings, HostRewrite } from './settings.ts';
 
 const FILTER = 'proxy.extensions.filters.http.dynamic_forward_proxy.v3.FilterConfig';
 const PER_ROUTE = 'proxy.extensions.filters.http.dynamic_forward_proxy.v3.PerRouteConfig';
@@ -23,9 +23,7 @@ export const DYNAMIC_FORWARD_PROXY: HttpFilterManifest = {
         dns_cache_config: supported('that of the cluster, which has to say the same'),
         sub_cluster_config: rejected('hosts share the settings of their cluster; use dns_cache_config'),
         save_upstream_address: warned('no filter here judges addresses of upstreams'),
-        allow_dynamic_host_from_filter_state: rejected(
-          'filter state names hosts of TCP proxies alone; use host_rewrite_header',
-        ),
+        allow_dynamic_host_from_filter_state: supported('the host header stays as it is'),
       },
     },
     [PER_ROUTE]: {
@@ -34,10 +32,11 @@ export const DYNAMIC_FORWARD_PROXY: HttpFilterManifest = {
     },
   },
   convert(message, at, conversion) {
-    const { dns_cache_config: cache } = message as ForwardProxyFilterMessage;
+    const { dns_cache_config: cache, allow_dynamic_host_from_filter_state: readsState } =
+      message as ForwardProxyFilterMessage;
     if (cache === null) conversion.faults.error(at, 'needs dns_cache_config');
     else convertDnsCache(cache, `${at}.dns_cache_config`, conversion);
-    return { name: 'filters.http.dynamic_forward_proxy', settings: null };
+    return { name: 'filters.http.dynamic_forward_proxy', settings: { readsState } satisfies ForwardProxySettings };
   },
   ofRoutes: { type: PER_ROUTE, convert: (message) => rewriteOf(message as MessageTypes[typeof PER_ROUTE]) },
 };

@@ -62,7 +62,7 @@ export const JWT_AUTHN: HttpFilterManifest = {
           'strip_failure_response',
           'stat_prefix',
         ),
-        filter_state_rules: rejected('use requirement_name at routes, which may be chosen by filter_state'),
+        filter_state_rules: supported(),
       },
     },
     [`${PACKAGE}.JwtProvider`]: {
@@ -125,6 +125,7 @@ export const JWT_AUTHN: HttpFilterManifest = {
     [`${PACKAGE}.JwtRequirementAndList`]: { otherwise: rejected(), fields: whole('requirements') },
     [`${PACKAGE}.RequirementRule`]: { otherwise: rejected(), fields: whole('match', 'requires', 'requirement_name') },
     [`${PACKAGE}.JwtClaimToHeader`]: { otherwise: rejected(), fields: whole('header_name', 'claim_name') },
+    [`${PACKAGE}.FilterStateRule`]: { otherwise: rejected(), fields: whole('name', 'requires') },
     [`${PACKAGE}.PerRouteConfig`]: { otherwise: rejected(), fields: whole('disabled', 'requirement_name') },
     'proxy.config.core.v3.HttpUri': {
       otherwise: rejected(),
@@ -160,6 +161,7 @@ export const JWT_AUTHN: HttpFilterManifest = {
         convertRule(rule, `${at}.rules[${index}]`, named, requirementAt, conversion),
       ),
       named,
+      byState: stateRulesOf(filter.filter_state_rules, `${at}.filter_state_rules`, requirementAt),
       bypassesPreflight: filter.bypass_cors_preflight,
       isSilent: filter.strip_failure_response,
     };
@@ -173,6 +175,18 @@ export const JWT_AUTHN: HttpFilterManifest = {
     },
   },
 };
+
+function stateRulesOf(
+  rules: Message<'FilterStateRule'> | null,
+  at: string,
+  requirementAt: (said: RequirementMessage, place: string) => Requirement,
+): JwtAuthnSettings['byState'] {
+  if (rules === null) return null;
+  const requirements = Object.entries(rules.requires).map(
+    ([value, said]) => [value, requirementAt(said, `${at}.requires["${value}"]`)] as const,
+  );
+  return { key: rules.name, requirements: new Map(requirements) };
+}
 
 function statNames(prefix: string): JwtStatNames {
   const scope = prefix === '' ? 'jwt_authn' : `jwt_authn.${prefix}`;

@@ -25,7 +25,7 @@ import { isValidField } from '../field-edits.ts';
 import { type Accepted, type Check, compileCheck, Judgement } from './judgement.ts';
 import { type KeySource, openKeys } from './key-source.ts';
 import { claimText, type FoundToken, Provider } from './provider.ts';
-import type { JwtAuthnSettings, JwtStatNames, RouteRequirement } from './settings.ts';
+import type { JwtAuthnSettings, JwtStatNames, Requirement, RouteRequirement } from './settings.ts';
 import { JwtStatus } from './status.ts';
 
 const METADATA_NAMESPACE = 'envoy.filters.http.jwt_authn';
@@ -44,13 +44,14 @@ class JwtAuthn {
   readonly providers: readonly Provider[];
   readonly rules: readonly Rule[];
   readonly named: ReadonlyMap<string, Check>;
+  readonly byState: ReadonlyMap<string, Check>;
   /** That nobody but this filter may say. */
   readonly ownHeaders: readonly string[];
 
   constructor(settings: JwtAuthnSettings, context: FilterContext) {
     this.settings = settings;
     this.context = context;
-    const { stats, providers, rules, named } = settings;
+    const { stats, providers, rules, named, byState } = settings;
     const names = Object.entries(stats) as [keyof JwtStatNames, string][];
     const counters = Object.fromEntries(names.map(([key, name]) => [key, context.counter(name)]));
     this.counters = counters as JwtAuthn['counters'];
@@ -63,7 +64,10 @@ class JwtAuthn {
       matches: context.compileMatch(match, conditions),
       check: compileCheck(requirement, byName),
     }));
-    this.named = new Map([...named].map(([name, requirement]) => [name, compileCheck(requirement, byName)]));
+    const checks = (requirements: Iterable<readonly [string, Requirement]>): ReadonlyMap<string, Check> =>
+      new Map([...requirements].map(([name, requirement]) => [name, compileCheck(requirement, byName)]));
+    this.named = checks(named);
+    this.byState = checks(byState?.requirements ?? []);
     const headers = providers.flatMap(({ payloadHeader, claimHeaders }) => [
       payloadHeader,
       ...claimHeaders.map(({ name }) => name),
@@ -75,7 +79,11 @@ class JwtAuthn {
   checkFor(head: RequestHead, callbacks: FilterCallbacks): Check | string | null {
     const [level] = callbacks.routeSettings as readonly RouteRequirement[];
     if (level !== undefined) return this.named.get(level.name) ?? level.name;
-    return this.rules.find(({ matches }) => matches(head, callbacks))?.check ?? null;
+    const rule = this.rules.find(({ matches }) => matches(head, callbacks));
+    if (rule !== undefined) return rule.check;
+    const { byState } = this.settings;
+    const said = byState === null ? undefined : callbacks.state(byState.key);
+    return said === undefined ? null : (this.byState.get(said) ?? null);
   }
 }
 

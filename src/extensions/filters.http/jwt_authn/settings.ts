@@ -92,6 +92,8 @@ export interface JwtAuthnSettings {
   readonly providers: readonly ProviderSettings[];
   readonly rules: readonly RuleSettings[];
   readonly named: ReadonlyMap<string, Requirement>;
+  /** For requests that no rule is for: by what filters before have said. Null for none. */
+  readonly byState: { readonly key: string; readonly requirements: ReadonlyMap<string, Requirement> } | null;
   readonly bypassesPreflight: boolean;
   readonly isSilent: boolean;
 }

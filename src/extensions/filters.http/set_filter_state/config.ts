@@ -4,6 +4,7 @@ import {
   type Conversion,
   type HttpFilterManifest,
   type MessageTypes,
+  REQUEST_STATE_KEYS,
   rejected,
   supported,
 } from '../../../config/index.ts';
@@ -26,6 +27,6 @@ export const SET_FILTER_STATE: HttpFilterManifest = {
 
 function convertSettings(message: object, at: string, conversion: Conversion): SetFilterStateSettings {
   const { on_request_headers: values, clear_route_cache: choosesRouteAgain } = message as MessageTypes[typeof CONFIG];
-  // What means something by itself is read of connections.
-  return { values: convertFilterState(values, [], `${at}.on_request_headers`, conversion), choosesRouteAgain };
+  const settings = convertFilterState(values, REQUEST_STATE_KEYS, `${at}.on_request_headers`, conversion);
+  return { values: settings, choosesRouteAgain };
 }

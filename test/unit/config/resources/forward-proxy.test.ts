@@ -235,13 +235,8 @@ describe('the filter of a forward proxy', () => {
   });
 
   it('refuses what it cannot do, by name', () => {
-    const dns_cache_config = { name: 'hosts' };
     assert.match(errors({ sub_cluster_config: {} }), /sub_cluster_config/);
-    assert.match(
-      errors({ dns_cache_config, allow_dynamic_host_from_filter_state: true }),
-      /allow_dynamic_host_from_filter_state is not supported/,
-    );
-    const warned = load(filtered({ dns_cache_config, save_upstream_address: true }));
+    const warned = load(filtered({ dns_cache_config: { name: 'hosts' }, save_upstream_address: true }));
     assert.match(faultTexts(warned, 'warning').join('\n'), /save_upstream_address/);
   });
 });

@@ -25,7 +25,7 @@ test('what is read of connections alone, and what is no text, is refused', () =>
   assert.equal(faults(saying('own', { factory_key: 'envoy.string' })), '');
   assert.equal(
     faults(saying('envoy.tcp_proxy.cluster')),
-    'on_request_headers[0].object_key: "envoy.tcp_proxy.cluster" is read by nothing here; there are your own names',
+    'on_request_headers[0].object_key: "envoy.tcp_proxy.cluster" is read by nothing here; there are envoy.upstream.dynamic_host, envoy.upstream.dynamic_port, your own names',
   );
   assert.match(
     faults(saying('own', { factory_key: 'envoy.ip' })),
