@@ -15,6 +15,7 @@ import { type HostsUpdate, packClusters } from '../src/snapshot/index.ts';
 import { clusterSettings } from '../test/support/bootstrap.ts';
 import { NO_FAULTS } from '../test/support/faults.ts';
 import { lbTables } from '../test/support/lb.ts';
+import { NO_DISCOVERY } from '../test/support/subscriptions.ts';
 import { UpstreamWorkers } from '../test/support/upstream-workers.ts';
 
 const THERE = 2000;
@@ -48,6 +49,7 @@ async function round(): Promise<Record<string, number>> {
   const { owner, store } = workers.stats;
   const updates: { readonly update: HostsUpdate; readonly applied: () => void }[] = [];
   const manager = new ClusterManager({
+    ...NO_DISCOVERY,
     faults: NO_FAULTS,
     stats: store,
     memory: owner,

@@ -217,6 +217,10 @@ const TABLES: Readonly<Record<string, Listed>> = {
   DNS_CACHE_STATS: { under: 'dns_cache.<name>.', what: 'Caches of forward proxies' },
   RING_HASH_STATS: { under: 'cluster.<cluster>.ring_hash_lb.', what: 'Clusters with RING_HASH' },
   MAGLEV_STATS: { under: 'cluster.<cluster>.maglev_lb.', what: 'Clusters with MAGLEV' },
+  ENDPOINT_DISCOVERY_STATS: {
+    under: 'cluster.<cluster>.',
+    what: 'Clusters whose endpoints come by discovery; beside them the text `version_text`',
+  },
   TIMEOUT_BUDGET_STATS: { under: 'cluster.<cluster>.', what: 'Clusters with timeout_budgets' },
   MESSAGE_SIZE_STATS: { under: 'cluster.<cluster>.', what: 'Clusters with request_response_sizes' },
   TRANSPORT_SOCKET_MATCH_STATS: {

@@ -11,6 +11,7 @@ import {
   CONVERSION,
   DNS_CLIENT,
   DNS_SETTINGS,
+  EDS_SETTINGS,
   EJECTIONS,
   FAILURES,
   HOST_LISTS,
@@ -36,6 +37,7 @@ export const OWN_NOTES: Readonly<Record<string, MessageNotes>> = {
 | \`STATIC\` | the addresses of \`load_assignment\` |
 | \`STRICT_DNS\` | every address of each name in \`load_assignment\` |
 | \`LOGICAL_DNS\` | one; new connections go to the address that was found last |
+| \`EDS\` | those that discovery brings ([how](xds.md#endpoints)) |
 | \`ORIGINAL_DST\` | wherever clients meant to go, before the connection was redirected here or by a header |
 | \`cluster_type\` \`envoy.clusters.dynamic_forward_proxy\` | the hosts that requests name, looked up when they do ([how](filters.md#dynamic_forward_proxy)) |
 
@@ -77,6 +79,7 @@ export const OWN_NOTES: Readonly<Record<string, MessageNotes>> = {
         ORIGINAL_DST,
       ],
       hosts: ['Members of equal weight; an address that comes twice is one host.', 'none'],
+      eds_cluster_config: ['Where the endpoints of type `EDS` come from.', 'required with it', EDS_SETTINGS],
       load_assignment: ['Members with priorities, localities, weights and health.', 'none; required without `hosts`'],
       health_checks: ['Main asks each host how it is.', 'nobody asks', CHECKS],
       outlier_detection: ['Hosts that fail more than they should are left alone for a while.', 'nobody is', EJECTIONS],

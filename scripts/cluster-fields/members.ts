@@ -9,6 +9,9 @@ import {
   DNS_CACHE,
   DNS_CLIENT,
   DNS_SETTINGS,
+  EDS,
+  EDS_FILES,
+  EDS_SETTINGS,
   FORWARD_PROXY,
   FORWARD_SETTINGS,
   HOST_ADDRESSES,
@@ -31,11 +34,38 @@ export const MEMBERS_NOTES: Readonly<Record<string, MessageNotes>> = {
     test: DNS_SETTINGS,
     fields: {
       name: [
-        '`envoy.cluster.static`, `.strict_dns`, `.logical_dns`, `.original_dst`, `.dns` or `envoy.clusters.dynamic_forward_proxy`.',
+        '`envoy.cluster.static`, `.strict_dns`, `.logical_dns`, `.eds`, `.original_dst`, `.dns` or `envoy.clusters.dynamic_forward_proxy`.',
         'required',
       ],
       typed_config: ['Settings of `.dns` and of forward proxies.', 'none'],
     },
+  },
+  'proxy.config.cluster.v3.Cluster.EdsClusterConfig': {
+    test: EDS_SETTINGS,
+    fields: {
+      eds_config: ['Where the endpoints come from.', 'required'],
+      service_name: ['What the cluster is called there.', 'its name', EDS],
+    },
+  },
+  'proxy.config.core.v3.ConfigSource': {
+    test: EDS_SETTINGS,
+    fields: {
+      path: ['A file that holds a DiscoveryResponse.', 'none'],
+      path_config_source: ['The same, with a folder that is watched in its place.', 'none', EDS_FILES],
+      initial_fetch_timeout: ['A cluster that gets no answer is taken as one without members after this.', '15 s', EDS],
+      resource_api_version: ['Resources of both generations are read.', '`AUTO`'],
+    },
+  },
+  'proxy.config.core.v3.PathConfigSource': {
+    test: EDS_SETTINGS,
+    fields: {
+      path: ['A file that holds a DiscoveryResponse.', 'required', EDS_FILES],
+      watched_directory: ['The file is read again when anything is moved here.', 'the file itself', EDS_FILES],
+    },
+  },
+  'proxy.config.core.v3.WatchedDirectory': {
+    test: EDS_FILES,
+    fields: { path: ['Of the folder.', 'required'] },
   },
   'proxy.extensions.clusters.dns.v3.DnsCluster': {
     test: DNS_SETTINGS,
@@ -186,7 +216,11 @@ export const MEMBERS_NOTES: Readonly<Record<string, MessageNotes>> = {
         'none',
         LOAD_SHEDDING,
       ],
-      endpoint_stale_after: ['Nothing: a configured assignment never goes stale.', 'none', CONVERSION],
+      endpoint_stale_after: [
+        'Of an assignment by discovery: without another one its members go after this.',
+        'for any time',
+        EDS,
+      ],
       weighted_priority_health: ['Health of a priority by weight instead of number.', '`false`'],
     },
   },

@@ -24,6 +24,7 @@ export type { DiscoverableResources } from './discovery/discoverable-resources.t
 export type { ResourceType } from './discovery/resource-type.ts';
 export { type DiscoveredResource, type DiscoveredResponse, openResponseFile } from './discovery/response-file.ts';
 export { RUNTIME_TYPE, type RuntimeResource } from './discovery/runtime-type.ts';
+export { readStoredResource } from './discovery/stored-resource.ts';
 export { type ConfigFault, type FaultSeverity, formatFault, hasErrors } from './fault.ts';
 export { bootstrapSchema, type ProtoComments } from './json-schema/bootstrap-schema.ts';
 export type { MessageTypes } from './proto/generated/messages.ts';

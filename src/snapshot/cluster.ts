@@ -8,6 +8,7 @@ import type { SourcesByFamily } from '../base/own-sockets.ts';
 import type { ProxyHeaderSettings } from '../base/proxy-header.ts';
 import type { Fraction, RuntimeSetting } from '../base/runtime.ts';
 import type { MetadataPair } from '../base/subset-key.ts';
+import type { ConfigSourceSettings } from './config-source.ts';
 import type { EndpointCheckSettings, HealthCheckSettings, ServerCredentials } from './health-check.ts';
 import type { Http2Settings } from './http2.ts';
 import type { Metadata } from './metadata.ts';
@@ -201,7 +202,31 @@ export type DiscoverySettings =
   | { readonly kind: 'static' }
   | DnsDiscoverySettings
   | OriginalDstDiscoverySettings
-  | ForwardProxyDiscoverySettings;
+  | ForwardProxyDiscoverySettings
+  | EdsDiscoverySettings;
+
+/** Where endpoints by discovery (EDS) come from, and how they are read. */
+export interface EdsDiscoverySettings {
+  readonly kind: 'eds';
+  /** What the cluster is called there; empty for its own name. */
+  readonly serviceName: string;
+  readonly source: ConfigSourceSettings;
+  /** Of the endpoints' metadata, by which the cluster makes subsets. */
+  readonly subsetKeys: readonly string[];
+  /** Of the addresses of one member. */
+  readonly familyOrder: FamilyOrder;
+}
+
+/** What an assignment says of its cluster as a whole. */
+export type AssignmentPolicy = Pick<ClusterSettings, 'overprovisioningFactor' | 'weightedPriorityHealth' | 'dropShare'>;
+
+/** Members of a cluster that come by discovery. */
+export interface AssignmentSettings {
+  readonly hosts: readonly HostSettings[];
+  readonly policy: AssignmentPolicy;
+  /** Without another assignment there are no members any more after this; 0 for any time. */
+  readonly staleAfterMs: number;
+}
 
 /** Where requests say which member they want. */
 export interface OriginalDstSettings {
@@ -489,6 +514,8 @@ export interface HostsUpdate {
   readonly hosts: readonly HostSnapshot[];
   /** Records of members with other health flags. */
   readonly health: readonly number[];
+  /** Of requests, which are turned away from now on before a host is chosen, or null for none; absent: as before. */
+  readonly dropShare?: Fraction | null;
   /** Where requests name their hosts, no list refers to an order, and this tells of who comes and goes; else null. */
   readonly amendment: HostsAmendment | null;
 }

@@ -12,6 +12,8 @@ export type {
 } from './access-log.ts';
 export type { CidrRange } from './cidr-range.ts';
 export type {
+  AssignmentPolicy,
+  AssignmentSettings,
   CircuitBreakerThresholds,
   ClusterSettings,
   ClusterSnapshot,
@@ -22,6 +24,7 @@ export type {
   DnsLookupFamily,
   DnsResolverSettings,
   DnsTarget,
+  EdsDiscoverySettings,
   EndpointSettings,
   ForwardProxyDiscoverySettings,
   ForwardProxySettings,

@@ -13,6 +13,7 @@ import { NO_FAULTS } from './faults.ts';
 import { lbTables } from './lb.ts';
 import { ManualClock } from './manual-clock.ts';
 import { statsFixture } from './stats.ts';
+import { NO_DISCOVERY } from './subscriptions.ts';
 
 /** By HTTP; what a test changes it changes of this. */
 export const CHECK: JsonObject = {
@@ -39,7 +40,12 @@ export class ManagedClusters implements Disposable {
   readonly messages: string[] = [];
   readonly manager: ClusterManager;
 
-  constructor(clusters: readonly ClusterSettings[] = [], outlierEventLogPath = '', faults = NO_FAULTS) {
+  constructor(
+    clusters: readonly ClusterSettings[] = [],
+    outlierEventLogPath = '',
+    faults = NO_FAULTS,
+    discovery = NO_DISCOVERY,
+  ) {
     const { store, owner } = this.stats;
     const sink = { write: ({ message }: { message: string }) => void this.messages.push(message) };
     const publish = (name: string, applied: () => void, update?: HostsUpdate): void => {
@@ -47,6 +53,7 @@ export class ManagedClusters implements Disposable {
       this.published.push({ snapshot, applied, update });
     };
     this.manager = new ClusterManager({
+      ...discovery,
       faults,
       stats: store,
       memory: owner,

@@ -1,6 +1,8 @@
 // Subscriptions as a server has them, and such as a test answers itself.
 
+import assert from 'node:assert/strict';
 import { UnknownFieldPolicy } from '../../src/config/index.ts';
+import type { ClusterManagerDependencies } from '../../src/control-plane/cluster-manager/cluster-manager.ts';
 import { Sources } from '../../src/control-plane/subscription/sources.ts';
 import type { SubscriptionRequest, Subscriptions } from '../../src/control-plane/subscription/subscription.ts';
 import { type Logger, Loggers } from '../../src/log/index.ts';
@@ -22,3 +24,14 @@ export function answeredSources(onRequest: (request: SubscriptionRequest<never>)
     },
   };
 }
+
+/** Of clusters none of which asks for anything. */
+export const NO_DISCOVERY: Pick<
+  ClusterManagerDependencies,
+  'subscriptions' | 'assignments' | 'hash' | 'onDeprecatedFields'
+> = {
+  subscriptions: answeredSources(),
+  assignments: () => assert.fail('nobody asks for endpoints'),
+  hash: () => 0n,
+  onDeprecatedFields: () => {},
+};

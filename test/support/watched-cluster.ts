@@ -14,6 +14,7 @@ import { NO_FAULTS } from './faults.ts';
 import { lbTables } from './lb.ts';
 import { ManualClock } from './manual-clock.ts';
 import { type StatsFixture, statsFixture } from './stats.ts';
+import { NO_DISCOVERY } from './subscriptions.ts';
 
 const { failedOutlierCheck: EJECTED } = HealthFlag;
 export const INTERVAL_MS = 10_000;
@@ -40,6 +41,7 @@ export class Watched implements Disposable {
     const { store, owner } = this.stats;
     this.runtime = new RuntimeValues(new Map(Object.entries(runtime)));
     this.manager = new ClusterManager({
+      ...NO_DISCOVERY,
       faults: NO_FAULTS,
       stats: store,
       memory: owner,

@@ -2,6 +2,7 @@
 // of a list are therefore made when they are asked for, one after the other.
 
 import { type MessageType, protoSchema } from '../../config/index.ts';
+import type { ResourceView } from '../views/index.ts';
 
 export interface DumpItem {
   /** Of the resource, which name_regex asks for. */
@@ -44,6 +45,19 @@ export function resourceType(field: string): MessageType | undefined {
 
 export function anyOf(typeName: string, value: Uint8Array): object {
   return { type_url: typeName, value };
+}
+
+/** Of the last resource of a name that may not be. */
+export function errorState(
+  { version, message, updatedMs, error }: Pick<ResourceView, 'version' | 'message' | 'updatedMs' | 'error'>,
+  field: keyof typeof RESOURCE_TYPES,
+): object {
+  return {
+    failed_configuration: anyOf(RESOURCE_TYPES[field], message),
+    last_update_attempt: timestamp(updatedMs),
+    details: error,
+    version_info: version,
+  };
 }
 
 export function timestamp(epochMs: number): object {

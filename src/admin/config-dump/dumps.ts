@@ -3,7 +3,16 @@
 
 import { encodeMessage, headOf, partsOf, protoSchema, textOf } from '../../config/index.ts';
 import type { ConfigView, ResourcesView, ResourceView } from '../views/index.ts';
-import { adminType, anyOf, type Dump, type DumpItem, RESOURCE_TYPES, resourceType, timestamp } from './dump.ts';
+import {
+  adminType,
+  anyOf,
+  type Dump,
+  type DumpItem,
+  errorState,
+  RESOURCE_TYPES,
+  resourceType,
+  timestamp,
+} from './dump.ts';
 import { endpointsDump } from './endpoints-dump.ts';
 
 const HTTP_CONNECTION_MANAGER = 'proxy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager';
@@ -80,15 +89,6 @@ function stateOf({ version, message, updatedMs }: ResourceView, field: 'cluster'
     version_info: version,
     [field]: anyOf(RESOURCE_TYPES[field], message),
     last_updated: timestamp(updatedMs),
-  };
-}
-
-function errorState({ version, message, updatedMs, error }: ResourceView, field: 'cluster' | 'listener'): object {
-  return {
-    failed_configuration: anyOf(RESOURCE_TYPES[field], message),
-    last_update_attempt: timestamp(updatedMs),
-    details: error,
-    version_info: version,
   };
 }
 

@@ -4,16 +4,26 @@
 import { TimeSlice } from '../../base/time-slice.ts';
 import { encodeMessage, headOf, jsonToStruct, type MessageType, partsOf, protoSchema } from '../../config/index.ts';
 import { addressJson } from '../render/address-json.ts';
-import type { EndpointsView, EndpointView } from '../views/index.ts';
-import { adminType, anyOf, type Dump, type DumpItem, RESOURCE_TYPES, resourceType } from './dump.ts';
+import type { AssignmentView, EndpointsView, EndpointView } from '../views/index.ts';
+import {
+  adminType,
+  anyOf,
+  type Dump,
+  type DumpItem,
+  errorState,
+  RESOURCE_TYPES,
+  resourceType,
+  timestamp,
+} from './dump.ts';
 
 /** Nothing while there is no cluster. */
 export function endpointsDump(clusters: Iterable<EndpointsView>): readonly Dump[] {
   const all = [...clusters];
   if (all.length === 0) return [];
+  // What has come by discovery is dynamic, wherever its cluster stands: the other list has no place for versions.
   const items = (isDynamic: boolean): DumpItem[] =>
     all
-      .filter(({ addedViaApi }) => addedViaApi === isDynamic)
+      .filter(({ addedViaApi, assignment }) => (addedViaApi || assignment !== undefined) === isDynamic)
       .map((cluster) => ({ name: cluster.name, message: () => endpointConfig(cluster, isDynamic) }));
   return [
     {
@@ -29,8 +39,22 @@ export function endpointsDump(clusters: Iterable<EndpointsView>): readonly Dump[
 
 async function endpointConfig(cluster: EndpointsView, isDynamic: boolean): Promise<Uint8Array> {
   const type = adminType(`EndpointsConfigDump.${isDynamic ? 'Dynamic' : 'Static'}EndpointConfig`);
-  return encodeMessage(type, { endpoint_config: anyOf(RESOURCE_TYPES.endpoint_config, await assignment(cluster)) });
+  return encodeMessage(type, {
+    endpoint_config: anyOf(RESOURCE_TYPES.endpoint_config, await assignment(cluster)),
+    ...(cluster.assignment === undefined ? {} : stateOf(cluster.assignment)),
+  });
 }
+
+function stateOf({ status, known, refused }: AssignmentView): object {
+  return {
+    ...(known && { version_info: known.version, last_updated: timestamp(known.updatedMs) }),
+    client_status: CLIENT_STATUS[status],
+    ...(refused && { error_state: errorState(refused, 'endpoint_config') }),
+  };
+}
+
+/** Numbers of admin.ClientResourceStatus. */
+const CLIENT_STATUS = { requested: 1, absent: 2, accepted: 3, refused: 4 } as const;
 
 async function assignment(cluster: EndpointsView): Promise<Uint8Array> {
   const type = resourceType('endpoint_config')!;
@@ -43,12 +67,17 @@ async function assignment(cluster: EndpointsView): Promise<Uint8Array> {
   return Buffer.concat(parts);
 }
 
-/** Shares that are dropped have no other place than the cluster's message. */
-function policyOf({ message, overprovisioningFactor }: EndpointsView): Uint8Array {
+const NOTHING = new Uint8Array(0);
+
+/** Shares that are dropped have no other place than the message of the cluster or of its assignment. */
+function policyOf({ message, assignment, overprovisioningFactor }: EndpointsView): Uint8Array {
   const schema = protoSchema();
   const type = schema.messageType(`${RESOURCE_TYPES.endpoint_config}.Policy`);
-  const path = ['load_assignment', 'policy', 'drop_overloads'];
-  const drops = [...partsOf(schema, resourceType('cluster')!, message, path)];
+  const path = ['policy', 'drop_overloads'];
+  const drops =
+    assignment === undefined
+      ? [...partsOf(schema, resourceType('cluster')!, message, ['load_assignment', ...path])]
+      : [...partsOf(schema, resourceType('endpoint_config')!, assignment.known?.message ?? NOTHING, path)];
   return Buffer.concat([
     ...drops.flatMap((drop) => [headOf(type, 'drop_overloads', drop.length), drop]),
     encodeMessage(type, { overprovisioning_factor: { value: overprovisioningFactor } }),

@@ -40,6 +40,17 @@ export interface EndpointView {
   readonly check: { readonly port: number; readonly hostname: string };
 }
 
+/** What discovery has brought of the members of a cluster. */
+export interface AssignmentView {
+  readonly status: 'requested' | 'absent' | 'accepted' | 'refused';
+  /** In force; undefined before the first. */
+  readonly known: { readonly version: string; readonly updatedMs: number; readonly message: Uint8Array } | undefined;
+  /** Of the last response, if it was. */
+  readonly refused:
+    | { readonly version: string; readonly updatedMs: number; readonly message: Uint8Array; readonly error: string }
+    | undefined;
+}
+
 /** The members of an active cluster. */
 export interface EndpointsView {
   /** What discovery calls the cluster. */
@@ -49,6 +60,8 @@ export interface EndpointsView {
   readonly overprovisioningFactor: number;
   /** The cluster's message. */
   readonly message: Uint8Array;
+  /** Undefined where members come in another way. */
+  readonly assignment: AssignmentView | undefined;
   /** By priority; read once, one by one. */
   endpoints(): Iterable<EndpointView>;
 }

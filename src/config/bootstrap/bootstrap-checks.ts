@@ -7,6 +7,7 @@ import { APPLE_DNS_LOOKUPS, runtimeFlag } from '../../base/runtime-values.ts';
 import type { ListenerSettings } from '../../snapshot/index.ts';
 import type { Bootstrap, Listener } from '../proto/generated/messages.ts';
 import type { FaultSink } from '../resources/fault-sink.ts';
+import { checkLocalPriorities } from '../resources/load-assignment.ts';
 import { fieldPath, itemPath } from '../source/field-path.ts';
 import { quote } from '../source/node.ts';
 import type { NodeSettings } from './bootstrap-config.ts';
@@ -69,11 +70,9 @@ function checkLocalCluster(bootstrap: Bootstrap, _node: NodeSettings, faults: Fa
   const clusters = bootstrap.static_resources?.clusters ?? [];
   const index = clusters.findIndex((cluster) => cluster.name === name);
   if (index === -1) faults.error('cluster_manager.local_cluster_name', `cluster ${quote(name)} does not exist`);
-  for (const [at, { priority }] of (clusters[index]?.load_assignment?.endpoints ?? []).entries()) {
-    if (priority === 0) continue;
-    const place = itemPath(`${itemPath(CLUSTERS_PATH, index)}.load_assignment.endpoints`, at);
-    faults.error(`${place}.priority`, `${priority} is not 0, the only priority of a local cluster`);
-  }
+  const assignment = clusters[index]?.load_assignment ?? null;
+  if (assignment === null) return;
+  checkLocalPriorities(assignment, `${itemPath(CLUSTERS_PATH, index)}.load_assignment.endpoints`, faults);
 }
 
 /** A management server tells proxies apart by these. */

@@ -1,7 +1,12 @@
-// Clusters and listeners that come by discovery are read as those of the bootstrap are: the same checks, the same conversions, with
+// Clusters, their endpoints and listeners that come by discovery are read as those of the bootstrap are: the same checks, the same conversions, with
 // what the bootstrap says for all resources.
 
-import type { ClusterSettings, ListenerSettings } from '../../snapshot/index.ts';
+import type {
+  AssignmentSettings,
+  ClusterSettings,
+  EdsDiscoverySettings,
+  ListenerSettings,
+} from '../../snapshot/index.ts';
 import { checkImpliedExtensions, impliedByCluster, impliedByListener } from '../bootstrap/implied-extensions.ts';
 import type { MessageTypes } from '../proto/generated/messages.ts';
 import { protoSchema } from '../proto/root.ts';
@@ -11,11 +16,13 @@ import { ClusterNames, type Conversion } from '../resources/conversion.ts';
 import { type ExtensionManifests, NO_EXTENSIONS } from '../resources/extension-manifests.ts';
 import type { FaultSink } from '../resources/fault-sink.ts';
 import { convertListener } from '../resources/listener.ts';
+import { convertDiscoveredAssignment } from '../resources/load-assignment.ts';
 import { fieldPath } from '../source/field-path.ts';
 import { type DisabledExtensions, NONE_DISABLED } from '../support/index.ts';
 import type { ResourceType } from './resource-type.ts';
 
 const CLUSTER_TYPE = 'proxy.config.cluster.v3.Cluster';
+const ASSIGNMENT_TYPE = 'proxy.config.endpoint.v3.ClusterLoadAssignment';
 const LISTENER_TYPE = 'proxy.config.listener.v3.Listener';
 
 export class DiscoverableResources {
@@ -54,19 +61,28 @@ export class DiscoverableResources {
     });
   }
 
+  /** Of one cluster. @param isLocal this proxy belongs to it. */
+  assignments(settings: EdsDiscoverySettings, isLocal: boolean): ResourceType<AssignmentSettings> {
+    const type = this.#type<MessageTypes[typeof ASSIGNMENT_TYPE], AssignmentSettings>(
+      ASSIGNMENT_TYPE,
+      (message, at, faults) => convertDiscoveredAssignment(message, at, settings, isLocal, faults),
+    );
+    return { ...type, nameOf: (message) => (message as MessageTypes[typeof ASSIGNMENT_TYPE]).cluster_name };
+  }
+
   /** Without who is told of faults. */
   #scene(clusters: ClusterNames): Omit<Conversion, 'faults'> {
     return { ...this.#conversion, clusters, dnsCaches: this.#conversion.dnsCaches?.copy() };
   }
 
-  #type<Message extends { readonly name: string }, Settings>(
+  #type<Message, Settings>(
     typeName: string,
     convert: (message: Message, at: string, faults: FaultSink) => Settings | undefined,
   ): ResourceType<Settings> {
     const checks = ResourceChecks.of(protoSchema(), this.#extensions);
     return {
       typeName,
-      nameOf: (message) => (message as Message).name,
+      nameOf: (message) => (message as { readonly name: string }).name,
       read: (content, at, faults) => {
         const deprecatedFields = checks.check(content, at, faults, this.#disabled);
         return { resource: convert(content.message as unknown as Message, at, faults), deprecatedFields };

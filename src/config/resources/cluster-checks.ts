@@ -73,6 +73,10 @@ function checkEdsConfig(cluster: Cluster, at: string, faults: FaultSink): void {
   const isEds = type === 'EDS';
   const hasConfig = cluster.eds_cluster_config !== null;
   if (isEds && !hasConfig) faults.error(`${at}.type`, 'EDS needs eds_cluster_config');
+  if (isEds && (cluster.load_assignment !== null || cluster.hosts.length > 0)) {
+    const field = cluster.load_assignment === null ? 'hosts' : 'load_assignment';
+    faults.warning(`${at}.${field}`, 'ignored with type EDS: the endpoints come by discovery');
+  }
   if (hasConfig && !isEds) faults.error(`${at}.eds_cluster_config`, `needs type EDS, not ${type ?? 'another'}`);
 }
 

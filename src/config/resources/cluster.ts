@@ -3,20 +3,26 @@
 // caller throws the result away.
 // Source: spec 2.8 and 8.
 
-import type { ClusterSettings, DnsDiscoverySettings, LoadBalancingPolicy } from '../../snapshot/index.ts';
+import type {
+  AssignmentPolicy,
+  ClusterSettings,
+  DnsDiscoverySettings,
+  LoadBalancingPolicy,
+} from '../../snapshot/index.ts';
 import { withBalancingPolicy } from './balancing-policy.ts';
 import { convertCircuitBreakers } from './circuit-breakers.ts';
 import { checkCluster, checkProvidedBalancer, lbPolicyName } from './cluster-checks.ts';
 import type { Conversion } from './conversion.ts';
 import { discoveryTypeOf, FORWARD_PROXY_TYPE } from './discovery-type.ts';
 import { convertDnsDiscovery } from './dns-discovery.ts';
-import { convertDropShare } from './drop-overloads.ts';
+import { convertEdsDiscovery } from './eds-discovery.ts';
 import { convertHosts, convertLoadAssignment, DnsTargets, type MemberCollector, StaticMembers } from './endpoint.ts';
 import { convertFamilyOrder } from './family-order.ts';
 import type { FaultSink } from './fault-sink.ts';
 import { convertForwardProxy, convertForwardProxyCache } from './forward-proxy.ts';
 import { convertHealthCheck } from './health-check.ts';
 import { convertSubsets, subsetKeys } from './lb-subsets.ts';
+import { convertAssignmentPolicy } from './load-assignment.ts';
 import { convertLoadBalancing } from './load-balancing.ts';
 import type { Cluster } from './messages.ts';
 import { convertMetadata } from './metadata.ts';
@@ -65,11 +71,7 @@ export function convertCluster(message: Cluster, at: string, conversion: Convers
     ...(credentials && { credentials }),
     poolsPerClient,
     ...convertPreconnect(balanced, at, conversion.faults),
-    dropShare: convertDropShare(
-      message.load_assignment?.policy ?? null,
-      `${at}.load_assignment.policy`,
-      conversion.faults,
-    ),
+    ...convertPolicy(message, at, conversion.faults),
     circuitBreakers: convertCircuitBreakers(message.circuit_breakers, `${at}.circuit_breakers`, conversion.faults),
     closeConnectionsOnHostHealthFailure: message.close_connections_on_host_health_failure,
     updateMergeWindowMs: durationMsOr(message.common_lb_config?.update_merge_window ?? null, DEFAULT_MERGE_WINDOW_MS),
@@ -81,6 +83,12 @@ export function convertCluster(message: Cluster, at: string, conversion: Convers
     outlierDetection: convertOutlierDetection(message.outlier_detection, `${at}.outlier_detection`, conversion.faults),
     ...convertMembers(balanced, at, conversion),
   };
+}
+
+/** Until its first assignment comes, a cluster that discovers its members is as one of whom none says anything. */
+function convertPolicy(message: Cluster, at: string, faults: FaultSink): AssignmentPolicy {
+  const assignment = discoveryTypeOf(message) === 'EDS' ? null : message.load_assignment;
+  return convertAssignmentPolicy(assignment?.policy ?? null, `${at}.load_assignment.policy`, faults);
 }
 
 type Membership = Pick<ClusterSettings, 'hosts' | 'discovery'>;
@@ -105,6 +113,10 @@ function convertMembers(message: Cluster, at: string, conversion: Conversion): M
   if (type === FORWARD_PROXY_TYPE) {
     const cache = convertForwardProxyCache(message, at, conversion);
     return cache === undefined ? NO_MEMBERS : { discovery: { kind: 'forward-proxy', cache }, hosts: [] };
+  }
+  if (type === 'EDS') {
+    const discovery = convertEdsDiscovery(message, at, faults);
+    return discovery === undefined ? NO_MEMBERS : { discovery, hosts: [] };
   }
   const kind = type === undefined ? undefined : DNS_KINDS.get(type);
   // The support table refuses the other types.

@@ -1,4 +1,4 @@
-// What the balancers of a cluster read: options of the policies, panic threshold, overprovisioning.
+// What the balancers of a cluster read: options of the policies, panic threshold, zones.
 
 import type {
   ClusterSettings,
@@ -23,9 +23,6 @@ export const DEFAULT_MINIMUM_RING_SIZE = 1024;
 export const DEFAULT_MAXIMUM_RING_SIZE = 8 * 1024 * 1024;
 const DEFAULT_MAGLEV_SIZE = 65_537;
 const DEFAULT_PANIC_THRESHOLD = 50;
-const DEFAULT_OVERPROVISIONING_FACTOR = 140;
-/** With it one available host makes a priority or a locality a whole one, whatever it weighs among the others. */
-const FACTOR_OF_ANY_HOST = 100 * 2 ** 32;
 const DEFAULT_ROUTING_PERCENT = 100;
 const DEFAULT_MIN_CLUSTER_SIZE = 6;
 const DEFAULT_AGGRESSION = 1;
@@ -39,8 +36,6 @@ export type LoadBalancingSettings = Pick<
   | 'slowStart'
   | 'hashing'
   | 'healthyPanicThreshold'
-  | 'overprovisioningFactor'
-  | 'weightedPriorityHealth'
   | 'failsTrafficOnPanic'
   | 'weighsLocalities'
   | 'zoneRouting'
@@ -51,16 +46,11 @@ export type LoadBalancingSettings = Pick<
 /** @param at path of the cluster. */
 export function convertLoadBalancing(message: BalancedCluster, at: string, faults: FaultSink): LoadBalancingSettings {
   const common = message.common_lb_config;
-  const policy = message.load_assignment?.policy;
   return {
     leastRequest: convertLeastRequest(message),
     slowStart: convertSlowStart(message, faults),
     hashing: convertHashing(message, at, faults),
     healthyPanicThreshold: Math.trunc(valueOr(common?.healthy_panic_threshold, DEFAULT_PANIC_THRESHOLD)),
-    overprovisioningFactor: policy?.disable_overprovisioning
-      ? FACTOR_OF_ANY_HOST
-      : valueOr(policy?.overprovisioning_factor, DEFAULT_OVERPROVISIONING_FACTOR),
-    weightedPriorityHealth: policy?.weighted_priority_health ?? false,
     failsTrafficOnPanic: common?.zone_aware_lb_config?.fail_traffic_on_panic ?? false,
     weighsLocalities: (common?.locality_weighted_lb_config ?? null) !== null,
     zoneRouting: convertZoneRouting(message),

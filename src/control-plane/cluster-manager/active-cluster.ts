@@ -7,6 +7,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { RuntimeDerived, RuntimeValues } from '../../base/runtime.ts';
 import { PANIC_THRESHOLD, ZONE_FORCED_FROM, ZONE_MIN_CLUSTER_SIZE } from '../../base/runtime-values.ts';
 import {
+  type AssignmentPolicy,
   type ClusterSettings,
   type ClusterSnapshot,
   type HealthCheckSettings,
@@ -48,7 +49,7 @@ import { hostsByPriority, priorityState } from './host-lists/priority-members.ts
 import { type StartShare, startShare } from './host-lists/slow-start.ts';
 import type { Subsets } from './host-lists/subsets.ts';
 import type { LocalZones } from './host-lists/zone-routing.ts';
-import { HostSet } from './host-set.ts';
+import { HostSet, type HostSetChange } from './host-set.ts';
 import type { LocalCluster } from './local-cluster.ts';
 import type { OutlierRates } from './outlier-detection/success-rate.ts';
 import { TransportSocketMatcher } from './transport-socket-matcher.ts';
@@ -60,6 +61,8 @@ const { unhealthy: UNHEALTHY, degraded: DEGRADED, excluded: EXCLUDED } = HealthM
 
 /** Percent. */
 const ALL = 100;
+
+const NO_HOSTS: ReadonlySet<ActiveHost> = new Set();
 
 /** What holds of a new host until its first check has ended. Who has named it waits for it: it serves until it fails. */
 function flagsBeforeChecks(settings: ClusterSettings): number {
@@ -95,6 +98,8 @@ export interface ClusterUse {
 
 export class ActiveCluster {
   readonly stats;
+  /** What discovery calls it, where that is not its name; else empty. */
+  readonly edsServiceName: string;
   /** For those who work for the cluster: theirs goes with it. */
   readonly holdings: Holdings;
   readonly #places: ClusterPlaces;
@@ -120,6 +125,8 @@ export class ActiveCluster {
   #isAmended = false;
   /** What workers know of its members. */
   #told: readonly HostSnapshot[] = [];
+  /** What they know of the requests that are turned away. */
+  #toldShare: ClusterSettings['dropShare'];
 
   /**
    * A cluster without members.
@@ -132,6 +139,8 @@ export class ActiveCluster {
     this.holdings = holdings;
     this.#places = places;
     this.#scope = scope;
+    this.edsServiceName = settings.discovery.kind === 'eds' ? settings.discovery.serviceName : '';
+    this.#toldShare = settings.dropShare;
     try {
       this.stats = scope.allocate(CLUSTER_STATS);
       this.#showHashTable = hashTableGauges(holdings, settings);
@@ -222,30 +231,19 @@ export class ActiveCluster {
    * @throws WeirError WEIR_SHARED_MEMORY_FULL; the members are as before then.
    */
   setMembers(found: readonly HostSettings[]): (() => void) | undefined {
-    this.#found = found;
-    return this.dropFailed();
+    return this.#update(found, this.#snapshot.settings);
   }
 
-  /** The same without those that stayed because they passed, and do no longer. */
+  /** The same with what is said of the cluster as a whole. */
+  setAssignment(found: readonly HostSettings[], policy: AssignmentPolicy): (() => void) | undefined {
+    const { settings } = this.#snapshot;
+    const next = { ...settings, ...policy };
+    return this.#update(found, JSON.stringify(next) === JSON.stringify(settings) ? settings : next);
+  }
+
+  /** The same as `setMembers` without those that stayed because they passed, and do no longer. */
   dropFailed(): (() => void) | undefined {
-    const change = this.#hostSet.update([...this.#found, ...this.#passingWithoutDiscovery()]);
-    if (change === undefined) return undefined;
-    const formerLists = this.#lists;
-    try {
-      this.#lists = this.#buildLists();
-    } catch (error) {
-      this.#places.memory.reclaimer.collect(() => change.undo())();
-      throw error;
-    }
-    const hosts = Object.freeze(this.#hostSet.hosts.map((host) => host.snapshot));
-    this.#snapshot = Object.freeze({ ...this.#snapshot, hosts, hostLists: this.#lists.address });
-    for (const host of change.added) this.#sockets?.assign(host.snapshot);
-    if (change.added.size > 0 || change.removed.length > 0) this.stats.add('membership_change');
-    this.#showLists(formerLists);
-    return this.#places.memory.reclaimer.collect(() => {
-      for (const host of change.removed) host.retire();
-      formerLists.retire();
-    });
+    return this.#update(this.#found, this.#snapshot.settings);
   }
 
   /** Adds a member that no balancer picks from, and that is not there. @throws as setMembers. */
@@ -305,10 +303,14 @@ export class ActiveCluster {
   /** What has changed about the members since this was asked last: the next update of the workers. */
   takeUpdate(): HostsUpdate {
     const { settings, hosts, hostLists } = this.#snapshot;
+    const { dropShare } = settings;
     const told = this.#told;
     this.#told = hosts;
     const health = this.#hostSet.takeHealthNews().map((host) => host.recordAddress);
-    const update = { cluster: settings.name, hostLists, order: null, hosts: [], health, amendment: null };
+    const hasNewShare = JSON.stringify(dropShare) !== JSON.stringify(this.#toldShare);
+    this.#toldShare = dropShare;
+    const share = hasNewShare ? { dropShare } : {};
+    const update = { cluster: settings.name, hostLists, order: null, hosts: [], health, amendment: null, ...share };
     // Of members on demand their amendments tell.
     if (told === hosts || namesMembers(settings)) return update;
     const known = new Map(told.map((host) => [host.recordAddress, host]));
@@ -407,10 +409,6 @@ export class ActiveCluster {
     return this.snapshot.settings.tracksHosts ?? false;
   }
 
-  get edsServiceName(): string {
-    return '';
-  }
-
   hosts(): readonly ActiveHost[] {
     return this.#hostSet.hosts.toSorted((a, b) => a.priority - b.priority);
   }
@@ -443,8 +441,34 @@ export class ActiveCluster {
     return passing;
   }
 
-  #buildLists(): HostLists {
-    const { settings } = this.#snapshot;
+  #update(found: readonly HostSettings[], settings: ClusterSnapshot['settings']): (() => void) | undefined {
+    const former = { found: this.#found, lists: this.#lists };
+    let change: HostSetChange | undefined;
+    try {
+      this.#found = found;
+      change = this.#hostSet.update([...found, ...this.#passingWithoutDiscovery()]);
+      if (change === undefined && settings === this.#snapshot.settings) return undefined;
+      this.#lists = this.#buildLists(settings);
+    } catch (error) {
+      this.#places.memory.reclaimer.collect(() => change?.undo())();
+      this.#found = former.found;
+      this.#passingWithoutDiscovery();
+      throw error;
+    }
+    const { added = NO_HOSTS, removed = [] } = change ?? {};
+    const hosts =
+      change === undefined ? this.#snapshot.hosts : Object.freeze(this.#hostSet.hosts.map(({ snapshot }) => snapshot));
+    this.#snapshot = Object.freeze({ ...this.#snapshot, settings, hosts, hostLists: this.#lists.address });
+    for (const host of added) this.#sockets?.assign(host.snapshot);
+    if (added.size > 0 || removed.length > 0) this.stats.add('membership_change');
+    this.#showLists(former.lists);
+    return this.#places.memory.reclaimer.collect(() => {
+      for (const host of removed) host.retire();
+      former.lists.retire();
+    });
+  }
+
+  #buildLists(settings = this.#snapshot.settings): HostLists {
     // Nobody picks from a list where requests name their hosts.
     return this.#listsOf(settings, namesMembers(settings) ? [] : this.#hostSet.hosts);
   }

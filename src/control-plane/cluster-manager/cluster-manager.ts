@@ -16,6 +16,7 @@ import type {
   ClusterSettings,
   ClusterSnapshot,
   ConsecutiveKind,
+  EdsDiscoverySettings,
   HostRefusal,
   HostsUpdate,
   Locality,
@@ -35,6 +36,7 @@ import {
 } from '../resource-record.ts';
 import type { ActiveCluster, ClusterPlaces } from './active-cluster.ts';
 import type { ActiveHost } from './active-host.ts';
+import type { EdsTools } from './discovery/eds.ts';
 import { HealthEventLogs } from './health-check/event-log.ts';
 import { HandshakeTurns } from './health-check/handshake-turns.ts';
 import { LocalCluster } from './local-cluster.ts';
@@ -60,9 +62,13 @@ export interface ClusterObserver {
   remove(cluster: ManagedCluster): void;
 }
 
-export interface ClusterManagerDependencies extends Omit<ClusterPlaces, 'local'> {
+export interface ClusterManagerDependencies
+  extends Omit<ClusterPlaces, 'local'>,
+    Omit<EdsTools, 'log' | 'assignments'> {
   /** Name of the cluster that this proxy and its like are members of; empty for none. */
   readonly localCluster: string;
+  /** How assignments of a cluster are read now. @param isLocal of the local cluster. */
+  readonly assignments: (settings: EdsDiscoverySettings, isLocal: boolean) => ReturnType<EdsTools['assignments']>;
   /** Of this proxy. */
   readonly locality: Locality;
   /** For jitter. */
@@ -129,6 +135,11 @@ export class ClusterManager {
         const { name } = managed.cluster;
         if (this.#clusters.get(name) === managed) deps.workers.secureCluster(name, changed, onApplied);
         else onApplied();
+      },
+      assignments: (name, settings) => deps.assignments(settings, name === deps.localCluster),
+      formerAssignment: (managed) => {
+        const former = this.#clusters.get(managed.cluster.name);
+        return former === managed ? undefined : former?.knownAssignment;
       },
       refuse: (managed, key, reason) => {
         const { name } = managed.cluster;

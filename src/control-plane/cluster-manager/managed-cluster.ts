@@ -15,9 +15,11 @@ import { proxyHeader } from '../../base/proxy-header.ts';
 import type { SystemCalls } from '../../base/system-calls.ts';
 import type { Logger } from '../../log/index.ts';
 import type {
+  AssignmentPolicy,
   ClusterSettings,
   ConsecutiveKind,
   DiscoverySettings,
+  EdsDiscoverySettings,
   HostRefusal,
   HostSettings,
   HostsUpdate,
@@ -25,11 +27,20 @@ import type {
   UpstreamTlsSettings,
 } from '../../snapshot/index.ts';
 import { withUpstreamContexts } from '../../snapshot/index.ts';
+import { ENDPOINT_DISCOVERY_STATS, SUBSCRIPTION_VERSION_TEXT } from '../../stats/index.ts';
 import { HealthFlag } from '../../wasm/shared-memory.ts';
 import type { DnsCaches, HeldDnsCache } from '../dns-cache/dns-caches.ts';
 import { ActiveCluster, type ClusterPlaces } from './active-cluster.ts';
 import type { ActiveHost } from './active-host.ts';
 import type { Discovery, DiscoveryListener, DiscoveryTools } from './discovery/discovery.ts';
+import {
+  type AssignmentRecord,
+  EdsDiscovery,
+  type EdsStats,
+  type EdsTools,
+  type KnownAssignment,
+  resourceOf,
+} from './discovery/eds.ts';
 import { ForwardProxyDiscovery } from './discovery/forward-proxy.ts';
 import { LogicalDnsDiscovery } from './discovery/logical-dns.ts';
 import { type OnDemandMembers, OriginalDstDiscovery } from './discovery/original-dst.ts';
@@ -44,7 +55,7 @@ import { SlowStartTimer } from './slow-start-timer.ts';
 /** As loggers know this file. */
 const FILE = 'src/control-plane/cluster-manager/managed-cluster.ts';
 
-export interface ManagedClusterTools extends ClusterPlaces, DiscoveryTools {
+export interface ManagedClusterTools extends ClusterPlaces, DiscoveryTools, EdsTools {
   readonly clock: Clock;
   readonly log: Logger;
   readonly health: HealthCheckTools;
@@ -61,6 +72,8 @@ export interface ManagedClusterTools extends ClusterPlaces, DiscoveryTools {
   readonly refuse: (cluster: ManagedCluster, key: string, reason: HostRefusal) => void;
   /** Its members or their health have changed. */
   readonly onChange: (cluster: ManagedCluster) => void;
+  /** Of the cluster whose place this one is to take. */
+  readonly formerAssignment: (cluster: ManagedCluster) => KnownAssignment | undefined;
   /** The cluster is warm. */
   readonly onReady: (cluster: ManagedCluster) => void;
 }
@@ -88,6 +101,8 @@ export class ManagedCluster {
   readonly #discovery: Discovery;
   /** Undefined where members are found, and not made on demand. */
   readonly #onDemand: OriginalDstDiscovery<ActiveHost> | ForwardProxyDiscovery<ActiveHost> | undefined;
+  /** Undefined where members come in another way. */
+  readonly #eds: EdsDiscovery | undefined;
   readonly #checker: HealthChecker | undefined;
   readonly #detector: OutlierDetector | undefined;
   readonly #window: MergeWindow;
@@ -127,7 +142,8 @@ export class ManagedCluster {
       this.#detector = settings.outlierDetection && this.#createDetector(settings, settings.outlierDetection);
       this.cluster.outlier = this.#detector;
       this.#onDemand = this.#createOnDemand(discovery, held);
-      this.#discovery = this.#onDemand ?? this.#createDiscovery(settings);
+      this.#eds = discovery.kind === 'eds' ? this.#createEds(discovery) : undefined;
+      this.#discovery = this.#onDemand ?? this.#eds ?? this.#createDiscovery(settings);
       // What needs no search is there from the start: the workers begin with it.
       if (discovery.kind === 'static') this.#discovery.start();
     } catch (error) {
@@ -145,9 +161,20 @@ export class ManagedCluster {
   get waitsFor(): readonly string[] {
     if (!this.#isWarming) return [];
     if (this.#isFound) return ['first round of health checks'];
-    const { discovery } = this.settings;
+    const { discovery, name } = this.settings;
+    if (discovery.kind === 'eds') return [`EDS ${resourceOf(name, discovery)}`];
     const names = 'targets' in discovery ? discovery.targets : [];
     return names.map(({ name }) => `first resolution of ${name}`);
+  }
+
+  /** Undefined where its members come in another way. */
+  get assignment(): AssignmentRecord | undefined {
+    return this.#eds?.record;
+  }
+
+  /** In force, for a successor. */
+  get knownAssignment(): KnownAssignment | undefined {
+    return this.#eds?.known;
   }
 
   /**
@@ -295,6 +322,32 @@ export class ManagedCluster {
     return new Discovery(settings.name, discovery, this.cluster.stats, this.#tools, listener);
   }
 
+  #createEds(discovery: EdsDiscoverySettings): EdsDiscovery {
+    const policy = policyOf(this.settings);
+    return new EdsDiscovery(this.settings.name, discovery, this.#edsStats(), this.#tools, {
+      onAssignment: ({ hosts, policy: given }) => this.#setAssignment(hosts, given),
+      onStale: () => this.#tryUpdate(() => this.#setAssignment([], policy)),
+      onReady: () => this.#discovered(),
+      former: () => this.#tools.formerAssignment(this),
+    });
+  }
+
+  #edsStats(): EdsStats {
+    const { stats, holdings } = this.cluster;
+    const scope = holdings.scope(`cluster.${this.settings.statName}.`);
+    const block = scope.allocate(ENDPOINT_DISCOVERY_STATS);
+    const version = scope.textReadout(SUBSCRIPTION_VERSION_TEXT);
+    return {
+      add: (row) => (row === 'init_fetch_timeout' ? block.add(row) : stats.add(row)),
+      set: (row, value) => (row === 'update_time' ? block.set(row, value) : stats.set(row, value)),
+      record: (row, value) => stats.record(row, value),
+      count: (row) => stats.add(row),
+      showVersion: (text) => version.set(text),
+      // They go with the cluster.
+      close: () => {},
+    };
+  }
+
   #createChecker(
     clusterSettings: ClusterSettings,
     settings: NonNullable<ClusterSettings['healthCheck']>,
@@ -333,6 +386,13 @@ export class ManagedCluster {
     if (!this.#isStarted) this.cluster.setMembers(found)?.();
     else this.#updateMembers(() => this.cluster.setMembers(found));
     this.#setHosts();
+  }
+
+  /** @returns as EdsListener.onAssignment. @throws as well. */
+  #setAssignment(found: readonly HostSettings[], policy: AssignmentPolicy): boolean {
+    const isChanged = this.#updateMembers(() => this.cluster.setAssignment(found, policy));
+    if (isChanged) this.#setHosts();
+    return isChanged;
   }
 
   #setHosts(): void {
@@ -386,15 +446,15 @@ export class ManagedCluster {
     });
   }
 
-  /** @throws as ActiveCluster.setMembers. */
-  #updateMembers(update: () => (() => void) | undefined): void {
+  /** @returns false when nothing has changed. @throws as ActiveCluster.setMembers. */
+  #updateMembers(update: () => (() => void) | undefined): boolean {
     const { clock, publish, updates } = this.#tools;
     const log = this.#tools.log.ofFile(FILE);
     const { cluster } = this;
     const before = cluster.size;
     const startedMs = clock.monotonicMs();
     const free = update();
-    if (free === undefined) return;
+    if (free === undefined) return false;
     log.debug(`cluster ${cluster.name} has ${cluster.size} hosts, before ${before}`);
     updates.add('cluster_updated');
     this.#window.cancel();
@@ -402,7 +462,9 @@ export class ManagedCluster {
     publish(this, cluster.takeUpdate(), free);
     this.#watchStart();
     this.#tools.onChange(this);
-    cluster.stats.record('update_duration', clock.monotonicMs() - startedMs);
+    // The time of a whole response is recorded by its subscription.
+    if (this.#eds === undefined) cluster.stats.record('update_duration', clock.monotonicMs() - startedMs);
+    return true;
   }
 
   #tryUpdate(update: () => void): void {
@@ -437,6 +499,10 @@ export class ManagedCluster {
       this.#tools.log.error(`cluster ${cluster.name} is picked from as before: ${errorMessage(error)}`);
     }
   }
+}
+
+function policyOf({ overprovisioningFactor, weightedPriorityHealth, dropShare }: ClusterSettings): AssignmentPolicy {
+  return { overprovisioningFactor, weightedPriorityHealth, dropShare };
 }
 
 /** @throws as ManagedCluster; what it holds of its DNS cache is given back then. */

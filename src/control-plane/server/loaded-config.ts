@@ -61,12 +61,13 @@ function loadedBootstrap({ messages, discoverable }: LoadedParts, updatedMs: num
   return { discoverable, message: messages.bootstrap, secrets: messages.secrets, updatedMs };
 }
 
-function membersOf({ cluster, message }: ManagedCluster) {
+function membersOf({ cluster, message, assignment }: ManagedCluster) {
   return {
     name: cluster.edsServiceName || cluster.name,
     addedViaApi: cluster.addedViaApi,
     overprovisioningFactor: cluster.settings.overprovisioningFactor,
     message,
+    assignment,
     *endpoints() {
       for (const host of cluster.hosts()) yield endpointOf(host);
     },

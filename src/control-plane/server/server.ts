@@ -179,6 +179,10 @@ export class Server {
       outlierEventLogPath: bootstrap.outlierEventLogPath,
       headerPrefix: this.#headerPrefix,
       localCluster: bootstrap.localCluster,
+      subscriptions,
+      assignments: (settings, isLocal) => this.config.bootstrap.discoverable.assignments(settings, isLocal),
+      hash: (text) => lbKernel.xxHash64(text),
+      onDeprecatedFields: (fields) => noteDeprecatedFields(fields, this.stats, this.#log),
       locality: bootstrap.node.locality,
     });
     runtime.onChanged = () => this.clusterManager.runtimeChanged();

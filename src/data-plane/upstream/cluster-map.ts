@@ -117,6 +117,8 @@ class UnopenedCluster {
   #order: readonly number[] | null = null;
   /** New and changed ones by record; null while there are none. */
   #hosts: Map<number, HostSnapshot> | null = null;
+  /** Undefined while it is as it was packed. */
+  #dropShare: HostsUpdate['dropShare'];
   /** By place; null while they are as they were packed. */
   #tls: Map<number, UpstreamTlsSettings> | null = null;
 
@@ -128,8 +130,9 @@ class UnopenedCluster {
     return this.#order?.length ?? this.#packed.hostCount;
   }
 
-  add({ hostLists, order: told, hosts, amendment }: HostsUpdate): void {
+  add({ hostLists, order: told, hosts, amendment, dropShare }: HostsUpdate): void {
     this.#hostLists = hostLists;
+    if (dropShare !== undefined) this.#dropShare = dropShare;
     const changed = this.#hosts ?? new Map<number, HostSnapshot>();
     const order = amendment === null ? told : this.#amended(amendment);
     for (const host of hosts) changed.set(host.recordAddress, host);
@@ -169,7 +172,11 @@ class UnopenedCluster {
 
   #unpacked(): ClusterSnapshot {
     const packed = unpackCluster(this.#packed);
-    if (this.#tls === null) return packed;
-    return { ...packed, settings: withUpstreamContexts(packed.settings, this.#tls) };
+    if (this.#tls === null && this.#dropShare === undefined) return packed;
+    const settings = this.#tls === null ? packed.settings : withUpstreamContexts(packed.settings, this.#tls);
+    return {
+      ...packed,
+      settings: this.#dropShare === undefined ? settings : { ...settings, dropShare: this.#dropShare },
+    };
   }
 }

@@ -215,7 +215,7 @@ export class Cluster {
 
   /** The same with what has changed alone. */
   applyUpdate(
-    { hostLists, order, hosts, health, amendment }: Omit<HostsUpdate, 'cluster'>,
+    { hostLists, order, hosts, health, amendment, dropShare }: Omit<HostsUpdate, 'cluster'>,
     retired: RetiredHosts,
   ): void {
     const known = this.#hosts;
@@ -229,6 +229,10 @@ export class Cluster {
     const leaving = order === null ? this.#amend(added, amendment?.gone ?? []) : this.#reorder(order, added);
     this.#balancer.setLists(hostLists);
     this.#overrides.forget();
+    if (dropShare !== undefined) {
+      this.#settings = { ...this.#settings, dropShare };
+      this.shedding.drop(dropShare);
+    }
     this.forecast?.forget(this.#order);
     for (const host of leaving) retired.add(host);
     if ((added.size > 0 || leaving.length > 0) && this.settings.closeConnectionsOnHostSetChange) {

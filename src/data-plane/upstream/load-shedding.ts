@@ -15,18 +15,23 @@ interface Shares {
 const NOTHING: Fraction = { numerator: 0, denominator: 100 };
 
 export class LoadShedding {
+  readonly #runtime: RuntimeValues;
   readonly #random: Random;
+  readonly #maintenanceKey: string;
   /** Null for nearly all clusters: nothing is turned away. */
-  readonly #shares: RuntimeDerived<Shares | null>;
+  #shares: RuntimeDerived<Shares | null>;
 
   /** @param dropShare of the load assignment. */
   constructor(runtime: RuntimeValues, random: Random, clusterName: string, dropShare: Fraction | null) {
+    this.#runtime = runtime;
     this.#random = random;
-    this.#shares = runtime.derived((values) => {
-      const maintenance = values.fraction(MAINTENANCE_MODE + clusterName) ?? NOTHING;
-      const drop = dropShare === null ? NOTHING : limited(dropShare, values.integer(DROP_OVERLOAD_LIMIT));
-      return maintenance.numerator === 0 && drop.numerator === 0 ? null : { maintenance, drop };
-    });
+    this.#maintenanceKey = MAINTENANCE_MODE + clusterName;
+    this.#shares = this.#sharesWith(dropShare);
+  }
+
+  /** Another assignment has come. */
+  drop(share: Fraction | null): void {
+    this.#shares = this.#sharesWith(share);
   }
 
   /** Why this request is turned away; null for most. */
@@ -35,6 +40,14 @@ export class LoadShedding {
     if (shares === null) return null;
     if (isWithin(shares.maintenance, this.#random.u32())) return 'maintenance-mode';
     return isWithin(shares.drop, this.#random.u32()) ? 'drop-overload' : null;
+  }
+
+  #sharesWith(dropShare: Fraction | null): RuntimeDerived<Shares | null> {
+    return this.#runtime.derived((values) => {
+      const maintenance = values.fraction(this.#maintenanceKey) ?? NOTHING;
+      const drop = dropShare === null ? NOTHING : limited(dropShare, values.integer(DROP_OVERLOAD_LIMIT));
+      return maintenance.numerator === 0 && drop.numerator === 0 ? null : { maintenance, drop };
+    });
   }
 }
 

@@ -104,6 +104,14 @@ export const CLUSTER_STATS = statTable({
   lb_subsets_single_host_per_subset_duplicate: 'gauge',
 });
 
+/** cluster.<name>.*, beside the rows above that subscriptions count: of clusters whose endpoints come by discovery. */
+export const ENDPOINT_DISCOVERY_STATS = statTable({
+  /** The start went on without an assignment. */
+  init_fetch_timeout: 'counter',
+  /** When the last one came, in milliseconds of Unix time. */
+  update_time: 'gauge',
+});
+
 /** cluster.<name>.*: how much of their time requests have used, in percent, of clusters that want to know. */
 /** cluster.<name>.transport_socket_match.<name of the match>.*, in clusters that have matches. */
 export const TRANSPORT_SOCKET_MATCH_STATS = statTable({

@@ -115,6 +115,7 @@ function configOf(): ConfigView {
         addedViaApi: false,
         overprovisioningFactor: 140,
         message: messages.clusters[0]!,
+        assignment: undefined,
         endpoints: () => [
           { ...ENDPOINT, address: { kind: 'ip', ip: '127.0.0.1', port: 8080 } },
           { ...ENDPOINT, address: { kind: 'pipe', path: '/run/web.sock', mode: 0 }, priority: 1, localityWeight: 3 },
@@ -125,6 +126,7 @@ function configOf(): ConfigView {
         addedViaApi: true,
         overprovisioningFactor: 100,
         message: newApi,
+        assignment: undefined,
         endpoints: () => [
           {
             ...ENDPOINT,

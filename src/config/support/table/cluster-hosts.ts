@@ -10,7 +10,7 @@ export const CLUSTER_HOSTS_SUPPORT: SupportTable = {
       name: supported(),
       typed_config: extensions(
         [DNS_CLUSTER, FORWARD_PROXY_CLUSTER],
-        ['cluster.static', 'cluster.strict_dns', 'cluster.logical_dns', 'cluster.original_dst'],
+        ['cluster.static', 'cluster.strict_dns', 'cluster.logical_dns', 'cluster.eds', 'cluster.original_dst'],
       ),
     },
   },
@@ -116,7 +116,7 @@ export const CLUSTER_HOSTS_SUPPORT: SupportTable = {
       disable_overprovisioning: supported('overprovisioning_factor does not count then'),
       drop_overload: supported('an early form of drop_overloads'),
       drop_overloads: supported('one category at most'),
-      endpoint_stale_after: supported('a configured assignment never goes stale'),
+      endpoint_stale_after: supported('of assignments by discovery; a configured one never goes stale'),
     },
   },
   'proxy.config.endpoint.v3.ClusterLoadAssignment.Policy.DropOverload': {
@@ -131,7 +131,7 @@ export const CLUSTER_HOSTS_SUPPORT: SupportTable = {
       load_balancer_endpoints: supported(),
       load_balancing_weight: supported('takes effect with locality_weighted_lb_config'),
       priority: supported(),
-      leds_cluster_locality_config: rejected('this build discovers no endpoints but by DNS'),
+      leds_cluster_locality_config: rejected('endpoints come with their assignment; use lb_endpoints'),
       proximity: warned('no balancer goes by it'),
       metadata: supportedWhole('no command operator asks for it'),
     },
@@ -156,7 +156,7 @@ export const CLUSTER_HOSTS_SUPPORT: SupportTable = {
       address: supported(),
       hostname: supported(),
       health_check_config: supported(),
-      additional_addresses: supported('of STATIC clusters; checks go to `address`'),
+      additional_addresses: supported('of STATIC and EDS clusters; checks go to `address`'),
     },
   },
   'proxy.config.endpoint.v3.Endpoint.HealthCheckConfig': {

@@ -19,9 +19,9 @@ export const CLUSTER_SUPPORT: SupportTable = {
     fields: {
       name: supported(),
       alt_stat_name: supported(),
-      type: only(['STATIC', 'STRICT_DNS', 'LOGICAL_DNS', 'ORIGINAL_DST']),
+      type: only(['STATIC', 'STRICT_DNS', 'LOGICAL_DNS', 'EDS', 'ORIGINAL_DST']),
       cluster_type: supported('the types by their names, or settings for DNS and forward proxies'),
-      eds_cluster_config: rejected('this build discovers no endpoints but by DNS'),
+      eds_cluster_config: supported(),
       connect_timeout: supported(),
       per_connection_buffer_limit_bytes: supported(),
       lb_policy: only([
@@ -119,6 +119,10 @@ export const CLUSTER_SUPPORT: SupportTable = {
       routing_enabled: supportedWhole('takes effect with a local cluster'),
       min_cluster_size: supported('takes effect with a local cluster'),
     },
+  },
+  'proxy.config.cluster.v3.Cluster.EdsClusterConfig': {
+    otherwise: rejected(),
+    fields: { eds_config: supported(), service_name: supported('the name of the cluster without it') },
   },
   'proxy.config.cluster.v3.Cluster.LeastRequestLbConfig': {
     otherwise: rejected(),

@@ -295,7 +295,7 @@ describe('a cluster type by its own name', () => {
     assert.deepEqual(errorsOf({ name: 'web', cluster_type: { name: 'envoy.cluster.strict_dns' } }), [
       `${AT}: a cluster of type STRICT_DNS needs load_assignment`,
     ]);
-    const [error] = errorsOf({ name: 'web', cluster_type: { name: 'envoy.cluster.eds' } }).slice(-1);
-    assert.match(error!, /cluster_type: "envoy\.cluster\.eds" is not supported by this build/);
+    const [error] = errorsOf({ name: 'web', cluster_type: { name: 'envoy.clusters.aggregate' } }).slice(-1);
+    assert.match(error!, /cluster_type: "envoy\.clusters\.aggregate" is not supported by this build/);
   });
 });

@@ -18,6 +18,7 @@ import { clusterNamed, clusterSettings, type JsonObject, socketAddress } from '.
 import { NO_FAULTS } from '../../../support/faults.ts';
 import { lbTables } from '../../../support/lb.ts';
 import { PoisonedMemory } from '../../../support/poisoned-memory.ts';
+import { NO_DISCOVERY } from '../../../support/subscriptions.ts';
 import { ANSWER, UpstreamRequest } from '../../../support/upstream-request.ts';
 import { type FakeUpstreamSocket, UpstreamWorkers } from '../../../support/upstream-workers.ts';
 
@@ -124,6 +125,7 @@ class Model {
     this.workers = Array.from({ length: WORKERS }, (_, index) => new ModelWorker(this.#upstream, index));
     const { clock } = this.#upstream;
     this.manager = new ClusterManager({
+      ...NO_DISCOVERY,
       faults: NO_FAULTS,
       stats: store,
       memory: owner,

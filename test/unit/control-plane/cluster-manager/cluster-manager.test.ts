@@ -16,6 +16,7 @@ import { NO_FAULTS } from '../../../support/faults.ts';
 import { lbTables } from '../../../support/lb.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { listing, statsFixture } from '../../../support/stats.ts';
+import { NO_DISCOVERY } from '../../../support/subscriptions.ts';
 
 interface Published {
   readonly snapshot: ClusterSnapshot;
@@ -50,6 +51,7 @@ class Fixture {
 
   constructor(...clusters: ClusterSettings[]) {
     this.manager = new ClusterManager({
+      ...NO_DISCOVERY,
       faults: NO_FAULTS,
       stats: this.stats.store,
       memory: this.stats.owner,

@@ -28,6 +28,7 @@ import { answer, HealthServer } from '../../../../support/health-server.ts';
 import { lbTables } from '../../../../support/lb.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
 import { statsFixture } from '../../../../support/stats.ts';
+import { NO_DISCOVERY } from '../../../../support/subscriptions.ts';
 
 const {
   failedActiveHealthCheck: FAILED,
@@ -69,6 +70,7 @@ class Fixture implements Disposable {
   constructor(cluster: JsonObject) {
     const { store, owner } = this.stats;
     this.manager = new ClusterManager({
+      ...NO_DISCOVERY,
       faults: NO_FAULTS,
       stats: store,
       memory: owner,
