@@ -28,7 +28,7 @@ const UNWRITTEN: Readonly<Record<string, Readonly<Record<string, readonly string
     SERVER_STATS: ['compilation_settings.fips_mode'],
   },
   'resources do not change at run time': {
-    CLUSTER_STATS: ['config_reload', 'assignment_stale', 'assignment_timeout_received', 'assignment_use_cached'],
+    CLUSTER_STATS: ['config_reload'],
     LISTENER_STATS: ['extension_config_missing', 'network_extension_config_missing'],
     WORKER_CLUSTER_MANAGER_STATS: ['clusters_inflated'],
   },

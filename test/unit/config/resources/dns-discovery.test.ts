@@ -296,6 +296,6 @@ describe('a cluster type by its own name', () => {
       `${AT}: a cluster of type STRICT_DNS needs load_assignment`,
     ]);
     const [error] = errorsOf({ name: 'web', cluster_type: { name: 'envoy.clusters.aggregate' } }).slice(-1);
-    assert.match(error!, /cluster_type: "envoy\.clusters\.aggregate" is not supported by this build/);
+    assert.match(error!, /cluster_type\.typed_config: "envoy\.clusters\.aggregate" is not supported by this build/);
   });
 });

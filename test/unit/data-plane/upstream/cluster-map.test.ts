@@ -90,6 +90,19 @@ test('an update of members alone keeps the cluster, its hosts and their connecti
 });
 
 for (const isOpened of [true, false]) {
+  test(`another share to be dropped reaches a cluster that ${isOpened ? 'serves' : 'nobody has asked for'}`, async () => {
+    const bench = new Bench();
+    bench.update('all', [bench.workers.cluster(1, {})]);
+    if (isOpened) assert.equal(bench.cluster.shedding.reason(), null);
+    const cluster = isOpened ? bench.cluster : undefined;
+    const update = { cluster: 'web', hostLists: 0, order: null, hosts: [], health: [], amendment: null };
+    bench.map.updateHosts({ ...update, dropShare: { numerator: 100, denominator: 100 } }, () => {});
+    bench.map.updateHosts(update, () => {});
+    assert.equal(bench.cluster.shedding.reason(), 'drop-overload');
+    assert.deepEqual(bench.cluster.settings.dropShare, { numerator: 100, denominator: 100 });
+    if (cluster !== undefined) assert.equal(bench.cluster, cluster);
+  });
+
   test(`what has changed about members reaches a cluster that ${isOpened ? 'serves' : 'nobody has asked for'}`, async () => {
     const bench = new Bench();
     const snapshot = bench.workers.cluster(3, {});

@@ -61,6 +61,14 @@ describe('load shedding', () => {
     assert.equal(reason({ runtime, drop: percent(100) }, 30, 99), 'drop-overload');
   });
 
+  it('drops another share when another assignment has come', () => {
+    const shedding = new LoadShedding(new RuntimeValues(new Map()), { u32: () => 0 }, 'web', null);
+    shedding.drop(percent(1));
+    assert.equal(shedding.reason(), 'drop-overload');
+    shedding.drop(null);
+    assert.equal(shedding.reason(), null);
+  });
+
   it('minds what the runtime says later', () => {
     const values = new RuntimeValues(new Map());
     const shedding = new LoadShedding(values, { u32: () => 0 }, 'web', null);
