@@ -5,6 +5,7 @@ import type { ConnectionEnds } from '../../../upstream/upstream-facts.ts';
 import type { WorkerContext } from '../../../worker-context.ts';
 import type { Trailers } from '../../trailers.ts';
 import { Http2ClientStream } from './client-stream.ts';
+import { ExchangeList } from './exchange-list.ts';
 import { ErrorCode } from './frames.ts';
 import type { Http2Options, SessionFault } from './options.ts';
 import { Http2Session } from './session.ts';
@@ -52,7 +53,7 @@ export class ClientSession implements SessionOwner {
   readonly #maxStreams: number;
   /** As many as it will take, as far as that is known before its settings. */
   readonly #likelyStreams: number;
-  readonly #streams = new Set<Http2ClientStream>();
+  readonly #streams = new ExchangeList<Http2ClientStream>();
   /** Whose head lies in the codec's table, and goes on with the content behind it or before the next event. */
   #held: Http2ClientStream | null = null;
 
@@ -152,9 +153,11 @@ export class ClientSession implements SessionOwner {
   /** Takes its streams away, whose connection has ended. @returns those that hear of it by `lose`. */
   end(): Http2ClientStream[] {
     this.releaseHeadBut(null);
-    const streams = [...this.#streams];
-    this.#streams.clear();
-    for (const stream of streams) stream.detach();
+    const streams = this.#streams.all();
+    for (const stream of streams) {
+      this.#streams.delete(stream);
+      stream.detach();
+    }
     this.#session.close(ErrorCode.CANCEL, true, '');
     return streams;
   }
@@ -251,7 +254,7 @@ export class ClientSession implements SessionOwner {
   onSettings(): void {
     this.#owner.onPeerStreams(this.#session.peerStreams);
     this.#owner.onCapacity();
-    for (const stream of this.#streams) stream.onSettings();
+    for (const stream of this.#streams.all()) stream.onSettings();
   }
 
   count(stat: string): void {

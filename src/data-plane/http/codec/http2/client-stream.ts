@@ -17,6 +17,7 @@ import { NO_LIMITS } from '../../filtered-stream.ts';
 import { Trailers } from '../../trailers.ts';
 import type { ResponseReceiver, UpstreamStream } from '../upstream-stream.ts';
 import type { ClientSession } from './client-session.ts';
+import type { ListedExchange } from './exchange-list.ts';
 import { ErrorCode } from './frames.ts';
 import { LEFT_BEHIND, LEFT_BEHIND_OTHERS, type SessionStream, type StreamHandler } from './session-stream.ts';
 import { UpgradedAnswer } from './upgraded-answer.ts';
@@ -38,12 +39,15 @@ interface Failure {
   readonly detail: string;
 }
 
-export class Http2ClientStream implements UpstreamStream, StreamHandler {
+export class Http2ClientStream implements UpstreamStream, StreamHandler, ListedExchange<Http2ClientStream> {
   readonly protocol = 'HTTP/2';
   readonly isReused: boolean;
   wasLeftBehind = false;
   wereOthersTaken = false;
   hasResponseBytes = false;
+  isListed = false;
+  previousListed: Http2ClientStream | null = null;
+  nextListed: Http2ClientStream | null = null;
   readonly #session: ClientSession;
   /** Null before the request has gone out, and when the exchange is over for the session. */
   #stream: SessionStream | null = null;
@@ -57,7 +61,8 @@ export class Http2ClientStream implements UpstreamStream, StreamHandler {
   #hasHead = false;
   /** The receiver takes no more for now; what comes is kept, perhaps with the end. */
   #isPaused = false;
-  #kept: Buffer[] = [];
+  /** Null while nothing is. */
+  #kept: Buffer[] | null = null;
   #keptTrailers: Trailers | null = null;
   #isEndKept = false;
   /** How the exchange was lost behind what is kept, which is told when that has gone. */
@@ -125,7 +130,7 @@ export class Http2ClientStream implements UpstreamStream, StreamHandler {
   abort(): void {
     this.#receiver = null;
     this.#waiting = null;
-    this.#kept = [];
+    this.#kept = null;
     this.#cancel(ErrorCode.CANCEL);
   }
 
@@ -263,7 +268,7 @@ export class Http2ClientStream implements UpstreamStream, StreamHandler {
 
   /** What came before is the client's, as it is where the system keeps it (docs/decisions/0059-a-reset-waits-for-the-last-byte.md). */
   #fail(failure: UpstreamFailure, detail: string): void {
-    if (this.#kept.length > 0) {
+    if (this.#kept !== null) {
       this.#failureKept = { failure, detail };
       return;
     }
@@ -307,16 +312,20 @@ export class Http2ClientStream implements UpstreamStream, StreamHandler {
   }
 
   #keep(bytes: Buffer, start: number, end: number, isEnd: boolean): void {
-    if (end > start) this.#kept.push(Buffer.from(bytes.subarray(start, end)));
+    if (end > start) {
+      this.#kept ??= [];
+      this.#kept.push(Buffer.from(bytes.subarray(start, end)));
+    }
     this.#isEndKept = isEnd;
   }
 
   #deliverKept(): void {
     let octets = this.#creditLater;
     this.#creditLater = 0;
-    while (!this.#isPaused && this.#kept.length > 0) {
+    while (!this.#isPaused && this.#kept !== null) {
       const bytes = this.#kept.shift()!;
-      const isEnd = this.#isEndKept && this.#kept.length === 0;
+      if (this.#kept.length === 0) this.#kept = null;
+      const isEnd = this.#isEndKept && this.#kept === null;
       if (isEnd && this.#keptTrailers !== null) this.#receiver?.onResponseTrailers(this.#keptTrailers);
       octets += bytes.length;
       this.#deliver(bytes, 0, bytes.length, isEnd);

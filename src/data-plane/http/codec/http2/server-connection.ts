@@ -20,6 +20,7 @@ import { ConnectionLife, type MortalConnection } from '../connection-life.ts';
 import type { CodecOwner, ServerConnection } from '../server-connection.ts';
 import { StreamConnection } from '../stream-connection.ts';
 import { Deadlines, type DeadlinesOwner } from './deadlines.ts';
+import { ExchangeList } from './exchange-list.ts';
 import type { Flushable } from './flush-queue.ts';
 import { ErrorCode } from './frames.ts';
 import { Keepalive, type KeepaliveOwner } from './keepalive.ts';
@@ -102,7 +103,7 @@ export class Http2ServerConnection
   readonly #life: ConnectionLife | null;
   /** Null where clients are not pinged. */
   readonly #keepalive: Keepalive | null;
-  readonly #streams = new Set<Http2ServerStream>();
+  readonly #streams = new ExchangeList<Http2ServerStream>();
   /** Of what the kernel has not taken. */
   readonly #unsent: BufferedBytes;
   /** Of content that waits for windows. */
@@ -162,7 +163,7 @@ export class Http2ServerConnection
 
   finish(): void {
     const nowMs = this.context.clock.monotonicMs();
-    for (const stream of this.#streams) {
+    for (const stream of this.#streams.all()) {
       if (stream.isOpenTunnel) stream.deadlines.setStreamIdleTimeout(QUIET_MS, nowMs);
     }
   }
@@ -181,7 +182,7 @@ export class Http2ServerConnection
 
   rescaleTimeouts(): void {
     if (this.#deadlines.isSet(IDLE)) this.#awaitStream();
-    for (const stream of this.#streams) stream.deadlines.rescale();
+    for (const stream of this.#streams.all()) stream.deadlines.rescale();
   }
 
   findExpensive(fromBytes: number, found: ExpensiveStream[]): void {
@@ -380,7 +381,7 @@ export class Http2ServerConnection
     const nowMs = this.context.clock.monotonicMs();
     this.readMs = nowMs;
     if (this.codecOwner.overload.abortsDispatch()) {
-      for (const stream of [...this.#streams]) stream.abortDispatch();
+      for (const stream of this.#streams.all()) stream.abortDispatch();
       this.#closeGracefully(false);
       return;
     }
@@ -449,7 +450,7 @@ export class Http2ServerConnection
     this.#unsent.note(0);
     this.#pending.note(0);
     this.codecOwner.onConnectionClosed(this, isLocal, hadStream);
-    for (const stream of [...this.#streams]) stream.onConnectionLost(isLocal, isReset);
+    for (const stream of this.#streams.all()) stream.onConnectionLost(isLocal, isReset);
     if (!this.session.isEnded) this.session.close(ErrorCode.CANCEL, isLocal, 'connection_closed');
   }
 

@@ -31,6 +31,7 @@ import {
 } from '../downstream-stream.ts';
 import type { CodecOwner, Refusal } from '../server-connection.ts';
 import type { StreamConnection } from '../stream-connection.ts';
+import type { ListedExchange } from './exchange-list.ts';
 import { ErrorCode } from './frames.ts';
 import type { Http2Session } from './session.ts';
 import type { SessionStream, StreamHandler } from './session-stream.ts';
@@ -75,8 +76,13 @@ export interface Http2StreamOwner {
   onFlushTimeout(): void;
 }
 
-export class Http2ServerStream implements DownstreamStream, StreamHandler, StreamDeadlineOwner, ExpensiveStream {
+export class Http2ServerStream
+  implements DownstreamStream, StreamHandler, StreamDeadlineOwner, ExpensiveStream, ListedExchange<Http2ServerStream>
+{
   readonly protocol = 'HTTP/2';
+  isListed = false;
+  previousListed: Http2ServerStream | null = null;
+  nextListed: Http2ServerStream | null = null;
   readonly deadlines: Http2StreamDeadlines;
   readonly #owner: Http2StreamOwner;
   readonly #stream: SessionStream;

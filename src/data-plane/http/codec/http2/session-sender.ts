@@ -87,6 +87,7 @@ export class SessionSender {
     if (!stream.isWaiting) at = this.#frames(stream, bytes, start, end, isEnd);
     if (at === end && !(isEnd && !stream.isLocalEnded)) return !stream.isWaiting;
     if (at < end) {
+      stream.pending ??= [];
       stream.pending.push(Buffer.from(bytes.subarray(at, end)));
       stream.pendingBytes += end - at;
       this.pendingBytes += end - at;
@@ -99,10 +100,10 @@ export class SessionSender {
   /** Nothing of the stream is sent any more. */
   drop(stream: SessionStream): void {
     this.pendingBytes -= stream.pendingBytes;
-    stream.pending = [];
+    stream.pending = null;
     stream.pendingBytes = 0;
     stream.isEndPending = false;
-    this.#waiting.delete(stream);
+    if (this.#waiting.size > 0) this.#waiting.delete(stream);
   }
 
   /** Sends what waits, a frame of each stream in turn. @returns streams that ended with it, or have no more waiting. */
@@ -178,16 +179,17 @@ export class SessionSender {
   }
 
   #sendOne(stream: SessionStream): boolean {
-    const [first = EMPTY] = stream.pending;
-    const isLast = stream.pending.length <= 1;
+    const pending = stream.pending ?? [];
+    const [first = EMPTY] = pending;
+    const isLast = pending.length <= 1;
     const end = Math.min(first.length, DEFAULT_FRAME_BYTES);
     const isEnd = stream.isEndPending && isLast && end === first.length;
     const sent = this.#frames(stream, first, 0, end, isEnd);
     if (sent === 0 && !stream.isLocalEnded) return false;
     stream.pendingBytes -= sent;
     this.pendingBytes -= sent;
-    if (sent === first.length) stream.pending.shift();
-    else stream.pending[0] = first.subarray(sent);
+    if (sent === first.length) pending.shift();
+    else pending[0] = first.subarray(sent);
     if (stream.isLocalEnded) stream.isEndPending = false;
     return true;
   }

@@ -29,6 +29,9 @@ export interface StreamHandler {
 
 export class SessionStream {
   readonly id: number;
+  /** Its place in the set of its session, which alone sets these. */
+  isListed = false;
+  nextInBucket: SessionStream | null = null;
   /** Null before there is one, and when nobody listens any more. */
   handler: StreamHandler | null = null;
   isLocalEnded = false;
@@ -51,8 +54,8 @@ export class SessionStream {
   /** What comes is thrown away: its message is of no use any more. */
   isDiscarded = false;
   discardedBytes = 0;
-  /** Content that waits for a window, and whether the end follows it. */
-  pending: Buffer[] = [];
+  /** Content that waits for a window, null before any has, and whether the end follows it. */
+  pending: Buffer[] | null = null;
   pendingBytes = 0;
   isEndPending = false;
   /** Code of the reset that follows it, negative for none. */
