@@ -89,6 +89,11 @@ export const CONNECTIONS_NOTES: Readonly<Record<string, MessageNotes>> = {
     fields: {
       version: ['`V1`, a line of text, or `V2`, binary.', '`V1`'],
       added_tlvs: ['What a header of version 2 says beside the addresses.', 'none'],
+      pass_through_tlvs: [
+        "Which of the client's TLVs a header of version 2 passes on ([which](listeners.md#proxy_protocol)).",
+        'none',
+        'test/integration/passed-tlvs.test.ts',
+      ],
     },
   },
   'proxy.config.core.v3.TlvEntry': {

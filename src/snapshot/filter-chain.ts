@@ -1,6 +1,7 @@
 // How a listener chooses what a connection meets: listener filters look at its first bytes, the criteria of the
 // filter chains at its addresses, and what was chosen may still have too many connections.
 
+import type { TlvSelection } from '../base/proxy-header.ts';
 import type { RuntimeSetting } from '../base/runtime.ts';
 import type { TokenBucketSettings } from '../base/token-bucket.ts';
 import type { CidrRange } from './cidr-range.ts';
@@ -60,6 +61,8 @@ export interface ProxyProtocolSettings {
   readonly statPrefix: string;
   /** What becomes metadata of the connection. */
   readonly rules: readonly TlvRule[];
+  /** What hosts may be told of; nothing when absent. */
+  readonly passes?: TlvSelection;
 }
 
 /** A type of TLV, 0 to 255, and where its value goes, as text. */

@@ -126,6 +126,7 @@ export type {
   TcpProxySettings,
   TcpTunnelSettings,
   TerminalFilterSettings,
+  TlvSettings,
   TrafficDirection,
   UpgradeSettings,
 } from './listener.ts';

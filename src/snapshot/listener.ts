@@ -214,9 +214,16 @@ export interface TcpProxySettings {
   readonly maxConnectionDurationJitterPercent: number;
   /** There is no upstream before the client has sent something. */
   readonly awaitsData: boolean;
+  /** What hosts may be told of connections that have brought nothing of the kind; nothing when absent. */
+  readonly tlvs?: readonly TlvSettings[];
   /** Bytes go through HTTP proxies; null for straight to the hosts. */
   readonly tunnel: TcpTunnelSettings | null;
 }
+
+/** A TLV of PROXY headers: its type, 0 to 255, and its value, in hexadecimal digits or made of each connection. */
+export type TlvSettings =
+  | { readonly type: number; readonly value: string }
+  | { readonly type: number; readonly format: FormatSegments; readonly omitsEmptyValues: boolean };
 
 /** How HTTP proxies are asked for a tunnel. */
 export interface TcpTunnelSettings {

@@ -15,6 +15,7 @@ import { openExtension } from './extension.ts';
 import type { FaultSink } from './fault-sink.ts';
 import { treeAsksForClientHello } from './filter-chain-matcher.ts';
 import type { FilterChain, FilterChainMatchMessage, Listener, ProxyProtocol, TlsInspector } from './messages.ts';
+import { convertPassedTlvs } from './proxy-tlvs.ts';
 import { runtimeFlagOf } from './runtime-settings.ts';
 import { convertTokenBucket } from './token-bucket.ts';
 import { valueOr } from './units.ts';
@@ -144,6 +145,7 @@ function convertProxyProtocol(message: ProxyProtocol, at: string, faults: FaultS
     acceptsV2,
     statPrefix: message.stat_prefix,
     rules: message.rules.flatMap((rule) => convertRule(rule) ?? []),
+    ...convertPassedTlvs(message.pass_through_tlvs),
   };
 }
 

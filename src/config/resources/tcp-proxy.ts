@@ -18,6 +18,7 @@ import type { FaultSink } from './fault-sink.ts';
 import { parseFormat } from './format/format-string.ts';
 import { convertHeaderAdditions } from './header-edits.ts';
 import type { BackoffStrategy, TcpProxy, TcpProxy_TunnelingConfig } from './messages.ts';
+import { convertSaidTlvs } from './proxy-tlvs.ts';
 import { durationMs, durationMsOr, valueOr } from './units.ts';
 import { checkWeightSum } from './weighted-clusters.ts';
 
@@ -42,6 +43,7 @@ export function convertTcpProxy(message: TcpProxy, at: string, conversion: Conve
     maxConnectionDurationMs: durationMsOr(message.max_downstream_connection_duration, 0),
     maxConnectionDurationJitterPercent: jitter?.value ?? 0,
     awaitsData: convertAwaitsData(message, at, conversion.faults),
+    ...convertSaidTlvs(message.proxy_protocol_tlvs, `${at}.proxy_protocol_tlvs`, conversion),
     tunnel: message.tunneling_config && convertTunnel(message.tunneling_config, `${at}.tunneling_config`, conversion),
   };
 }

@@ -1,7 +1,7 @@
 // Transport sockets of a cluster: what the connections to its hosts begin with, a PROXY header perhaps, and how they are
 // secured.
 
-import { MAX_TLV_BYTES, type ProxyHeaderSettings } from '../../base/proxy-header.ts';
+import { MAX_TLV_BYTES, type ProxyHeaderSettings, tlv } from '../../base/proxy-header.ts';
 import type { UpstreamTlsSettings } from '../../snapshot/index.ts';
 import { ProxyProtocolConfig_Version as Version } from '../proto/generated/enums.ts';
 import type { Conversion } from './conversion.ts';
@@ -14,6 +14,7 @@ import type {
   TransportSocket,
   UpstreamTlsContext,
 } from './messages.ts';
+import { convertPassedTlvs } from './proxy-tlvs.ts';
 import { convertUpstreamContext } from './tls/upstream-context.ts';
 
 const SOCKETS = 'proxy.extensions.transport_sockets';
@@ -86,19 +87,21 @@ export function convertTransportSocket(socket: TransportSocket, at: string, conv
   return { ...inside, proxyHeader };
 }
 
-function convertHeader({ version, added_tlvs: added }: ProxyProtocolConfig, at: string, faults: FaultSink) {
+function convertHeader(
+  { version, added_tlvs: added, pass_through_tlvs: passed }: ProxyProtocolConfig,
+  at: string,
+  faults: FaultSink,
+): ProxyHeaderSettings {
   if (version === Version.V1) {
-    if (added.length > 0) faults.warning(`${at}.added_tlvs`, 'version 1 has no room for them');
-    return { version: 1, tlvs: '' } as const;
+    const noRoom = 'version 1 has no room for them';
+    if (added.length > 0) faults.warning(`${at}.added_tlvs`, noRoom);
+    if (passed !== null) faults.warning(`${at}.pass_through_tlvs`, noRoom);
+    return { version: 1, tlvs: '' };
   }
-  const tlvs = added.map(({ type, value }) => {
-    const head = Buffer.from([type, value.length >>> 8, value.length & 0xff]);
-    // An empty one is no Buffer.
-    return Buffer.concat([head, Buffer.from(value)]).toString('hex');
-  });
-  const text = tlvs.join('');
+  // An empty value is no Buffer.
+  const text = added.map(({ type, value }) => tlv(type, Buffer.from(value)).toString('hex')).join('');
   const length = text.length / 2;
   if (length > MAX_TLV_BYTES)
     faults.error(`${at}.added_tlvs`, `take ${length} bytes; there is room for ${MAX_TLV_BYTES}`);
-  return { version: 2, tlvs: text } as const;
+  return { version: 2, tlvs: text, ...convertPassedTlvs(passed) };
 }

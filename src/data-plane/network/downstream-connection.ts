@@ -48,6 +48,8 @@ export class DownstreamConnection {
   transportFailure = '';
   /** What filters have said of it; null for nothing. */
   metadata: Metadata | null = null;
+  /** TLVs of PROXY headers that hosts may be told, one behind the other; null for none. */
+  passedTlvs: Buffer | null = null;
   /** What kind of program the client is; null where nobody has looked. */
   fingerprints: ClientFingerprints | null = null;
   /** Why a filter has ended it; empty while none has. */
@@ -166,6 +168,7 @@ export class DownstreamConnection {
     copy.#destination = this.#destination;
     copy.metadata = this.metadata;
     copy.fingerprints = this.fingerprints;
+    copy.passedTlvs = this.passedTlvs;
     copy.announce(this.#transportProtocol, this.#requestedServerName, this.#applicationProtocols);
     return copy;
   }

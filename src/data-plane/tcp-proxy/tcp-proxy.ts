@@ -13,6 +13,7 @@ import type { ClusterMap } from '../upstream/cluster-map.ts';
 import { contextAsking, type PickContext } from '../upstream/load-balancer/pick-context.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { ApproachLog } from './approach-log.ts';
+import { compileSaidTlvs, type SaidTlvs } from './said-tlvs.ts';
 import { TcpProxyConnection } from './tcp-proxy-connection.ts';
 import { TunnelRequest } from './tunnel-request.ts';
 
@@ -39,6 +40,8 @@ export class TcpProxy implements TerminalFilter {
   readonly tunnel: TunnelRequest | null;
   readonly ingress: IngressFacts;
   readonly #context: WorkerContext;
+  /** Null for nothing. */
+  readonly #saidTlvs: SaidTlvs | null;
   readonly #clusters: ClusterMap;
   readonly #targets: readonly TcpTarget[];
   readonly #weights: readonly number[];
@@ -62,6 +65,7 @@ export class TcpProxy implements TerminalFilter {
     this.accessLog = AccessLog.compile(context, clusters, settings);
     this.tunnel = settings.tunnel === null ? null : new TunnelRequest(settings.tunnel);
     this.ingress = ingress;
+    this.#saidTlvs = settings.tlvs === undefined ? null : compileSaidTlvs(context, settings.tlvs, ingress);
     this.approaches = this.accessLog && new ApproachLog(context, this.accessLog, ingress);
     this.statBase = context.stats.base(chain.filterStatBlock);
   }
@@ -73,6 +77,7 @@ export class TcpProxy implements TerminalFilter {
   accept(downstream: DownstreamConnection): void {
     const { values } = this.#context.stats;
     values[this.statBase + downstream_cx_total]! += 1;
+    if (this.#saidTlvs !== null) downstream.passedTlvs ??= this.#saidTlvs(downstream);
     const connection = new TcpProxyConnection(this.#context, this, downstream);
     this.#connections.add(connection);
     connection.start();

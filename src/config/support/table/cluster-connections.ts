@@ -263,12 +263,16 @@ export const CLUSTER_CONNECTIONS_SUPPORT: SupportTable = {
     otherwise: rejected(),
     fields: {
       version: supported(),
-      pass_through_tlvs: warned('those of clients are skipped'),
-      added_tlvs: supported(),
+      pass_through_tlvs: supportedWhole('those that the listener filter proxy_protocol passes, or a TCP proxy says'),
+      added_tlvs: supported('in place of those of the same type that are passed'),
     },
   },
   'proxy.config.core.v3.TlvEntry': {
     otherwise: rejected(),
-    fields: { type: supported(), value: supported() },
+    fields: {
+      type: supported(),
+      value: supported(),
+      format_string: rejected('proxy_protocol_tlvs of a TCP proxy makes TLVs of connections'),
+    },
   },
 };

@@ -121,7 +121,7 @@ export const LISTENER_SUPPORT: SupportTable = {
       stat_prefix: supported(),
       rules: supportedWhole(),
       tlv_location: onlyElseWarned(['DYNAMIC_METADATA'], 'they become metadata'),
-      pass_through_tlvs: warned('headers to upstreams have none of the client'),
+      pass_through_tlvs: supportedWhole('for clusters whose transport socket passes them on'),
     },
   },
   'proxy.config.listener.v3.AdditionalAddress': {
@@ -198,7 +198,10 @@ export const LISTENER_SUPPORT: SupportTable = {
       max_downstream_connection_duration_jitter_percentage: supported(),
       hash_policy: supported('takes effect with RING_HASH and MAGLEV'),
       backoff_options: supported(),
-      proxy_protocol_tlvs: warned('headers to upstreams have the TLVs of their transport socket'),
+      proxy_protocol_tlvs: supportedAs(
+        'said',
+        'where the client has brought none that are passed; for clusters whose transport socket passes them on',
+      ),
       deprecated_v1: rejected('use a filter chain for each route, chosen by filter_chain_match'),
       on_demand: rejected('all clusters are there from the start'),
       upstream_connect_mode: supported(
@@ -211,6 +214,10 @@ export const LISTENER_SUPPORT: SupportTable = {
       flush_access_log_on_connected: supported(),
       access_log_options: supportedWhole(),
     },
+  },
+  'proxy.config.core.v3.TlvEntry (said)': {
+    otherwise: rejected(),
+    fields: { type: supported(), value: supported(), format_string: supported('as text') },
   },
   [`${TCP_PROXY}.TunnelingConfig`]: {
     otherwise: warned(),

@@ -6,9 +6,7 @@
 //   ver 2; cmd 0 LOCAL (the proxy's own connection: the socket's addresses hold), 1 PROXY
 //   fam 0 unspecified, 1 IPv4, 2 IPv6, 3 unix; proto 0 unspecified, 1 stream, 2 datagram; either both or none is 0
 //
-// Families without addresses that mean something here count as unspecified, as the protocol asks. A TLV is
-//
-//   | type | length (2) | value … |
+// Families without addresses that mean something here count as unspecified, as the protocol asks.
 
 import { canonicalIp } from '../../../base/ip-number.ts';
 import type { RestoredAddresses } from '../../network/downstream-connection.ts';
@@ -17,7 +15,6 @@ import { BROKEN, compareSignature, INCOMPLETE, type ProxyHeaderResult } from './
 
 const SIGNATURE = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
 const FIXED_LENGTH = 16;
-const TLV_FIXED_LENGTH = 3;
 const VERSION = 2;
 const LOCAL = 0;
 const PROXY = 1;
@@ -47,28 +44,6 @@ export function parseProxyV2(bytes: Buffer, start: number, end: number): ProxyHe
   const addresses = isTold ? readAddresses(bytes, start + FIXED_LENGTH, family) : null;
   const tlvsAt = FIXED_LENGTH + (ADDRESSES_LENGTH[family] ?? 0);
   return command === PROXY && tlvsAt < length ? { length, addresses, tlvsAt } : { length, addresses };
-}
-
-/**
- * @param visit is given each TLV; its value is borrowed.
- * @returns false where their lengths do not fit what there is.
- */
-export function readTlvs(
-  bytes: Buffer,
-  start: number,
-  end: number,
-  visit: (type: number, value: Buffer) => void,
-): boolean {
-  let at = start;
-  while (at < end) {
-    if (at + TLV_FIXED_LENGTH > end) return false;
-    const valueAt = at + TLV_FIXED_LENGTH;
-    const valueEnd = valueAt + bytes.readUInt16BE(at + 1);
-    if (valueEnd > end) return false;
-    visit(bytes[at]!, bytes.subarray(valueAt, valueEnd));
-    at = valueEnd;
-  }
-  return true;
 }
 
 function isKnownCommand(byte: number): boolean {

@@ -2,6 +2,7 @@
 // it names become those of the connection, for matching, forwarding headers and logs.
 // Source: spec, ProxyProtocol listener filter.
 
+import { readTlvs, selects, tlv } from '../../../base/proxy-header.ts';
 import type { ListenerFilterSnapshot, ProxyProtocolSettings } from '../../../snapshot/index.ts';
 import { PROXY_PROTOCOL_STATS } from '../../../stats/index.ts';
 import type { DownstreamConnection } from '../../network/downstream-connection.ts';
@@ -9,7 +10,7 @@ import type { WorkerContext } from '../../worker-context.ts';
 import { type ListenerFilter, NEED_MORE, REFUSED } from './filter.ts';
 import { ABSENT, BROKEN, INCOMPLETE, type ProxyHeader, type ProxyHeaderResult } from './proxy-header.ts';
 import { parseProxyV1 } from './proxy-header-v1.ts';
-import { parseProxyV2, readTlvs } from './proxy-header-v2.ts';
+import { parseProxyV2 } from './proxy-header-v2.ts';
 
 const stats = PROXY_PROTOCOL_STATS.index;
 /** What stands for bytes that are no UTF-8. */
@@ -89,20 +90,24 @@ export class ProxyProtocolFilter implements ListenerFilter {
     return header.length;
   }
 
-  /** Says what the rules ask for. @returns false for TLVs that cannot be read. */
+  /** Says what the rules ask for, and keeps what is to be passed on. @returns false for TLVs that cannot be read. */
   #tell({ tlvsAt, length }: ProxyHeader, bytes: Buffer, connection: DownstreamConnection): boolean {
-    const { rules } = this.#settings;
-    if (rules.length === 0 || tlvsAt === undefined) return true;
+    const { rules, passes } = this.#settings;
+    if ((rules.length === 0 && passes === undefined) || tlvsAt === undefined) return true;
     const told: (() => void)[] = [];
+    const passed: Buffer[] = [];
     const isWhole = readTlvs(bytes, tlvsAt, length, (type, value) => {
+      if (passes !== undefined && selects(passes, type)) passed.push(tlv(type, value));
       for (const rule of rules) {
         if (rule.type !== type) continue;
         const text = value.toString('utf8').replaceAll(NO_CHARACTER, IN_ITS_PLACE);
         told.push(() => connection.addMetadata(rule.namespace, { [rule.key]: text }));
       }
     });
-    if (isWhole) for (const tell of told) tell();
-    return isWhole;
+    if (!isWhole) return false;
+    for (const tell of told) tell();
+    if (passed.length > 0) connection.passedTlvs = Buffer.concat(passed);
+    return true;
   }
 
   #count(stat: number): void {

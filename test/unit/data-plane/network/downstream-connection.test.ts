@@ -72,12 +72,14 @@ test('what listener filters have found out goes along when another listener take
   one.announce('tls', 'a.example', ['h2']);
   one.fingerprints = { ja3: 'a', ja4: 'b' };
   one.metadata = { test: { a: 'b' } };
+  one.passedTlvs = Buffer.from('tlvs');
   const other = one.handedOver(512);
   const [told] = facts(other);
   assert.deepEqual([told!.requestedServerName, told!.applicationProtocols], ['a.example', ['h2']]);
   assert.deepEqual(told!.fingerprints, { ja3: 'a', ja4: 'b' });
   assert.deepEqual(told!.metadata, { test: { a: 'b' } });
   assert.equal(told!.remote.ip, RESTORED.remoteAddress);
+  assert.equal(other.passedTlvs?.toString(), 'tlvs');
   assert.equal(other.bufferLimitBytes, 512);
 });
 
