@@ -20,10 +20,10 @@ import type { DownstreamConnection } from '../../network/downstream-connection.t
 import { HeldBytes } from '../../network/held-bytes.ts';
 import { attachAccepted, layOver, releaseAccepted, type SocketOwner } from '../../network/socket-events.ts';
 import type { ConnectionTls } from '../../network/tls/connection-tls.ts';
+import type { PacedHandshake } from '../../network/tls/handshake-pacing.ts';
 import { secureServerSocket } from '../../network/tls/tls-sockets.ts';
 import type { WorkerContext } from '../../worker-context.ts';
 import { FIRST_RECORD_FAULTS, firstRecordOf } from './first-record.ts';
-import type { PacedHandshake } from './handshake-pacing.ts';
 
 /** As loggers know this file. */
 const FILE = 'src/data-plane/listener/tls/handshake.ts';

@@ -1,7 +1,7 @@
 // A connection to one address that is secured before its owner has it.
 //
-//   CONNECTING ──connected: preamble, first message──► SHAKING ──done, and the server is right──► DONE, onSecured
-//       └──failed, closed──►  DONE, onFailed  ◄──alert, wrong certificate, closed──┘
+//   CONNECTING ──connected: preamble──► QUEUED ──its turn: first message──► SHAKING ──done, and the server is right──► DONE, onSecured
+//       └──failed, closed──►  DONE, onFailed  ◄──closed──┴──────────alert, wrong certificate, closed─┘
 //
 // The owner bounds the time, and ends it before by `destroy`, after which it is told nothing.
 
@@ -11,6 +11,7 @@ import { type Address, formatAddress } from '../../../base/address.ts';
 import { peerRefusal } from '../../../tls/failure.ts';
 import { connectUnderlying, layOver, type UpstreamSocketOptions } from '../../network/socket-events.ts';
 import { ConnectionTls } from '../../network/tls/connection-tls.ts';
+import type { PacedHandshake } from '../../network/tls/handshake-pacing.ts';
 import { writePromptly } from '../../network/tls/prompt-writes.ts';
 import type { WorkerContext } from '../../worker-context.ts';
 import type { AlpnWish, Opening } from '../opening.ts';
@@ -23,10 +24,20 @@ export interface SecuredSocketOwner {
   onFault(error: unknown): void;
 }
 
-export class SecuredSocket {
+/** What the handshake is about. */
+interface Wish {
+  readonly address: Address;
+  readonly opening: Opening;
+  readonly alpn: AlpnWish;
+}
+
+export class SecuredSocket implements PacedHandshake {
+  readonly #context: WorkerContext;
   readonly #raw: Socket;
   readonly #owner: SecuredSocketOwner;
   readonly #tls: UpstreamTls;
+  /** Null when the handshake has begun. */
+  #wish: Wish | null;
   #handshake: ClientHandshake | null = null;
   #error: NodeJS.ErrnoException | null = null;
   #isDone = false;
@@ -40,22 +51,37 @@ export class SecuredSocket {
     alpn: AlpnWish,
     owner: SecuredSocketOwner,
   ) {
+    this.#context = context;
     this.#owner = owner;
+    this.#wish = { address, opening, alpn };
     this.#tls = tls;
     this.#raw = connectUnderlying(address, context, settings, opening.preamble);
+    // What comes before the handshake begins, an end too, is for TLS to read.
+    this.#raw.pause();
     this.#raw.on('error', this.#onError);
     this.#raw.on('close', this.#onClose);
-    this.#raw.once('connect', () => this.#guard(() => this.#shake(address, opening, alpn)));
+    this.#raw.once('connect', () => this.#guard(() => this.#ask()));
   }
 
   destroy(): void {
     this.#isDone = true;
+    this.#context.handshakes.leave(this);
     this.#handshake?.socket.destroy();
     this.#raw.destroy();
   }
 
-  #shake(address: Address, opening: Opening, { protocols, takesPlace, refused = [] }: AlpnWish): void {
-    if (this.#isDone) return;
+  #ask(): void {
+    if (!this.#isDone) this.#context.handshakes.ask(this, true);
+  }
+
+  /** For the queue: its turn has come. */
+  begin(): void {
+    const wish = this.#wish;
+    this.#wish = null;
+    if (wish !== null && !this.#isDone) this.#guard(() => this.#shake(wish));
+  }
+
+  #shake({ address, opening, alpn: { protocols, takesPlace, refused = [] } }: Wish): void {
     const own = this.#tls.settings.alpnProtocols;
     const handshake = this.#tls.begin(this.#raw, {
       label: formatAddress(address),

@@ -8,7 +8,7 @@ import {
   type EventLoop,
   HandshakePacing,
   type PacedHandshake,
-} from '../../../../../src/data-plane/listener/tls/handshake-pacing.ts';
+} from '../../../../../src/data-plane/network/tls/handshake-pacing.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
 
 const LEAST_MS = 2;
@@ -68,7 +68,7 @@ class Fixture {
   readonly asked: PacedHandshake[] = [];
 
   /** @param costMs of the work that is done in the tick behind its begin. @param fault thrown by its begin. */
-  ask(costMs: number, fault?: Error): void {
+  ask(costMs: number, fault?: Error, isOfUpstream = false): void {
     const id = this.asked.length;
     const handshake = {
       begin: () => {
@@ -78,15 +78,15 @@ class Fixture {
       },
     };
     this.asked.push(handshake);
-    this.loop.run(() => void this.pacing.ask(handshake));
+    this.loop.run(() => void this.pacing.ask(handshake, isOfUpstream));
   }
 
-  askMany(count: number, costMs: number): void {
-    for (let index = 0; index < count; index++) this.ask(costMs);
+  askMany(count: number, costMs: number, isOfUpstream = false): void {
+    for (let index = 0; index < count; index++) this.ask(costMs, undefined, isOfUpstream);
   }
 }
 
-describe('handshakes of clients', () => {
+describe('handshakes', () => {
   it('begin at once where there are few', () => {
     const fixture = new Fixture();
     fixture.askMany(3, 0.25);
@@ -131,6 +131,37 @@ describe('handshakes of clients', () => {
     assert.equal(fixture.begun.length, LEAST_MS + 7 + MOST_MS + LEAST_MS);
   });
 
+  it('of clients and with upstreams take turns where both wait, each in order', () => {
+    for (const upstreamsFirst of [false, true]) {
+      const fixture = new Fixture();
+      fixture.askMany(5, 2, upstreamsFirst);
+      fixture.askMany(2, 2, !upstreamsFirst);
+      assert.deepEqual(fixture.begun, [0]);
+      for (let turn = 0; turn < 6; turn++) fixture.loop.next();
+      const [clients, upstreams] = upstreamsFirst
+        ? [
+            [5, 6],
+            [1, 2],
+          ]
+        : [
+            [1, 2],
+            [5, 6],
+          ];
+      const others = [upstreams[0], clients[0], upstreams[1], clients[1]];
+      assert.deepEqual(fixture.begun, [0, ...others, 3, 4]);
+    }
+  });
+
+  it('with upstreams wait, and leave, as those of clients do', () => {
+    const fixture = new Fixture();
+    fixture.askMany(4, 2, true);
+    assert.deepEqual([fixture.begun, fixture.pacing.waiting], [[0], 3]);
+    fixture.pacing.leave(fixture.asked[2]!);
+    fixture.pacing.leave(fixture.asked[2]!);
+    for (let turn = 0; turn < 3; turn++) fixture.loop.next();
+    assert.deepEqual([fixture.begun, fixture.pacing.waiting], [[0, 1, 3], 0]);
+  });
+
   it('leave the loop alone when a turn has had none', () => {
     const fixture = new Fixture();
     fixture.ask(1);
@@ -158,20 +189,24 @@ describe('handshakes of clients', () => {
 
   it('all begin once, in order and within their time, unless they leave before', () => {
     type Step =
-      | { readonly askMs: number }
+      | { readonly askMs: number; readonly isOfUpstream: boolean }
       | { readonly leave: number }
       | { readonly othersMs: number }
       | 'end'
       | 'poll';
     const step: fc.Arbitrary<Step> = fc.oneof(
-      { weight: 4, arbitrary: fc.nat({ max: 24 }).map((quarters) => ({ askMs: quarters / 4 })) },
+      { weight: 4, arbitrary: fc.tuple(fc.nat({ max: 24 }), fc.boolean()).map(asked) },
       fc.nat().map((leave) => ({ leave })),
       fc.nat({ max: 30 }).map((othersMs) => ({ othersMs })),
       fc.constantFrom('end' as const, 'poll' as const),
     );
+    function asked([quarters, isOfUpstream]: [number, boolean]): Step {
+      return { askMs: quarters / 4, isOfUpstream };
+    }
     const property = fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
       const fixture = new Fixture();
       const costs: number[] = [];
+      const upstreams = new Set<number>();
       const left = new Set<number>();
       /** Of this turn. */
       let counted = 0;
@@ -199,8 +234,9 @@ describe('handshakes of clients', () => {
         } else if ('askMs' in each) {
           // Time counts from the first one on.
           if (fixture.loop.isIdle) othersMs = 0;
+          if (each.isOfUpstream) upstreams.add(costs.length);
           costs.push(each.askMs);
-          fixture.ask(each.askMs);
+          fixture.ask(each.askMs, undefined, each.isOfUpstream);
           check();
         } else if ('othersMs' in each) {
           fixture.clock.stall(each.othersMs);
@@ -217,10 +253,13 @@ describe('handshakes of clients', () => {
         fixture.loop.poll();
         check();
       }
-      assert.deepEqual(
-        fixture.begun,
-        [...costs.keys()].filter((id) => !left.has(id)),
-      );
+      for (const isOfUpstream of [false, true]) {
+        const isWanted = (id: number): boolean => upstreams.has(id) === isOfUpstream;
+        assert.deepEqual(
+          fixture.begun.filter(isWanted),
+          [...costs.keys()].filter((id) => isWanted(id) && !left.has(id)),
+        );
+      }
     });
     fc.assert(property, { numRuns: 1000 });
   });

@@ -1,12 +1,13 @@
 // How much of a worker's time handshakes may take at once. A handshake costs OpenSSL some tenths of a millisecond in one piece; a
-// thousand clients whose first records come together would keep everybody else waiting for as long as all of them take.
+// thousand clients whose first records come together would keep everybody else waiting for as long as all of them take, and so would
+// a thousand connections to upstreams that are there in one moment.
 //
 //   ask ──time is left in this turn, and nobody waits──► BEGUN
 //    └──else──► WAITING ──the others before it have begun, and time is left in a turn──► BEGUN
 //                  └──leave──► never begun
 //
 // In each turn of the event loop they get as much time as everything else has taken in the turn before, within bounds; the last
-// that begins may exceed it. So a burst at most doubles what others wait for, and nobody who floods a worker with requests
+// that begins may exceed it. Where clients and upstreams wait, they take turns: neither keeps the other out. So a burst at most doubles what others wait for, and nobody who floods a worker with requests
 // keeps new clients out. What waits costs its socket and its first bytes, and is bounded by the number of connections.
 //
 // OpenSSL works in a tick behind the call that begins a handshake, so the time is taken there; and the next begins there.
@@ -47,8 +48,11 @@ export class HandshakePacing {
   readonly #onTick: () => void;
   readonly #onTurn: () => void;
   readonly #requestNext: () => void;
-  /** In the order in which they have asked. */
-  readonly #waiting = new Set<PacedHandshake>();
+  /** Those of clients, and those with upstreams; each in the order in which they have asked. */
+  readonly #clients = new Set<PacedHandshake>();
+  readonly #upstreams = new Set<PacedHandshake>();
+  /** Who has begun last, of those that had to wait. */
+  #last = this.#clients;
   /** When the handshake has begun whose tick is awaited. */
   #beganMs = NONE;
   /** When this turn has begun, while turns are counted: from a first handshake until one turn has had none. */
@@ -66,17 +70,17 @@ export class HandshakePacing {
 
   /** How many wait. */
   get waiting(): number {
-    return this.#waiting.size;
+    return this.#clients.size + this.#upstreams.size;
   }
 
   /** @returns whether it has begun within the call. */
-  ask(handshake: PacedHandshake): boolean {
+  ask(handshake: PacedHandshake, isOfUpstream = false): boolean {
     if (this.#turnMs === NONE) {
       this.#turnMs = this.#clock.monotonicMs();
       this.#loop.nextTurn(this.#onTurn);
     }
-    if (!this.#mayBegin || this.#waiting.size > 0) {
-      this.#waiting.add(handshake);
+    if (!this.#mayBegin || this.waiting > 0) {
+      (isOfUpstream ? this.#upstreams : this.#clients).add(handshake);
       return false;
     }
     this.#begin(handshake);
@@ -85,7 +89,7 @@ export class HandshakePacing {
 
   /** It is not wanted any more. Idempotent. */
   leave(handshake: PacedHandshake): void {
-    this.#waiting.delete(handshake);
+    if (!this.#clients.delete(handshake)) this.#upstreams.delete(handshake);
   }
 
   get #mayBegin(): boolean {
@@ -110,22 +114,24 @@ export class HandshakePacing {
 
   #turn(): void {
     const nowMs = this.#clock.monotonicMs();
-    const isOver = this.#waiting.size === 0 && this.#spentMs === 0 && this.#beganMs === NONE;
+    const isOver = this.waiting === 0 && this.#spentMs === 0 && this.#beganMs === NONE;
     const othersMs = nowMs - this.#turnMs - this.#spentMs;
     this.#allowedMs = isOver ? LEAST_MS : Math.min(Math.max(othersMs, LEAST_MS), MOST_MS);
     this.#spentMs = 0;
     this.#turnMs = isOver ? NONE : nowMs;
     if (isOver) return;
     this.#loop.nextTurn(this.#onTurn);
-    if (this.#waiting.size > 0) this.#requestNext();
+    if (this.waiting > 0) this.#requestNext();
   }
 
   /** The others follow behind its tick. */
   #beginNext(): void {
     if (!this.#mayBegin) return;
-    const [next] = this.#waiting;
+    const others = this.#last === this.#clients ? this.#upstreams : this.#clients;
+    if (others.size > 0) this.#last = others;
+    const [next] = this.#last;
     if (next === undefined) return;
-    this.#waiting.delete(next);
+    this.#last.delete(next);
     this.#begin(next);
   }
 }
