@@ -9,7 +9,7 @@ import type { JsonObject } from '../support/bootstrap.ts';
 import { runProgram } from '../support/child-process.ts';
 import { bootstrapOf, clusterAt, createProxy } from '../support/embedded.ts';
 import { filteredListener, filterOf, routeTo } from '../support/embedded-filters.ts';
-import { untilEqual } from '../support/eventually.ts';
+import { eventually, untilEqual } from '../support/eventually.ts';
 
 const SIMPLE = 'type.googleapis.com/envoy.extensions.http.cache.simple_http_cache.v3.SimpleHttpCacheConfig';
 const LONG = { 'cache-control': 'max-age=1000' };
@@ -250,6 +250,102 @@ describe('the cache filter', () => {
       path = `/kept${index}`;
       script = () => ({ headers, body: 'a' });
       assert.equal((await twice()).asked, index < kept.length ? 1 : 2, JSON.stringify(headers));
+    }
+  });
+
+  it('gives what is stale to all others while one asks, as long as the response says', async () => {
+    const headers = { 'cache-control': 'max-age=10, stale-while-revalidate=1000', age: '50' };
+    for (const etag of [{}, { etag: '"a"' }]) {
+      path += '/s';
+      asked = [];
+      const before = stat('stale_while_revalidate');
+      script = () => ({ headers: { ...headers, ...etag }, body: 'old' });
+      await send(path);
+      const { promise: held, resolve: release } = Promise.withResolvers<void>();
+      script = () => ({ headers, body: 'new', held });
+      const asking = send(path);
+      await eventually(() => asked.length === 2, 'the upstream is asked');
+      for (let other = 0; other < 2; other += 1) {
+        const { status, body, headers: told } = await send(path);
+        assert.deepEqual([status, body, Number(told.age) >= 50], [200, 'old', true]);
+      }
+      const impatient = send(path, { 'cache-control': 'max-age=5' });
+      await eventually(() => asked.length === 3, 'who wants news has the upstream asked');
+      release();
+      assert.deepEqual([(await asking).body, (await impatient).body], ['new', 'new']);
+      assert.deepEqual([asked.length, stat('stale_while_revalidate') - before], [3, 2]);
+      script = () => ({ headers: LONG, body: 'newer' });
+      assert.equal((await send(path)).body, 'newer', 'the next one asks');
+    }
+    // One whose client leaves lets others ask.
+    script = () => ({ headers, body: 'old' });
+    await send(`${path}/left`);
+    script = () => ({ headers, body: 'new', held: new Promise(() => {}) });
+    const leaving = request({ port: portOf('main'), host: '127.0.0.1', path: `${path}/left`, agent: false });
+    leaving.on('error', () => {}).end();
+    await once(leaving, 'response');
+    leaving.destroy();
+    script = () => ({ headers: LONG, body: 'newer' });
+    await untilEqual('newer', async () => (await send(`${path}/left`)).body, 'what is given');
+  });
+
+  it('gives what is stale where the upstream fails, as long as the response or the request says', async () => {
+    const control = 'max-age=10, stale-if-error=1000';
+    const fails = (status: number) => () => ({ status, body: 'failed' });
+    const stale = { 'cache-control': 'stale-if-error=1000' };
+    let cases = 0;
+    for (const [kept, asking, script2, expected] of [
+      [control, {}, fails(500), 'old'],
+      [control, {}, fails(502), 'old'],
+      [control, {}, fails(503), 'old'],
+      [control, {}, fails(504), 'old'],
+      ['max-age=10', stale, fails(503), 'old'],
+      ['max-age=0, stale-if-error=1000', {}, fails(503), 'old'],
+      [control, {}, fails(501), 'failed'],
+      [control, {}, fails(404), 'failed'],
+      ['max-age=10', {}, fails(503), 'failed'],
+      ['max-age=10, stale-if-error=20', {}, fails(503), 'failed'],
+      ['max-age=10, stale-while-revalidate=1000', {}, fails(503), 'failed'],
+      [`${control}, must-revalidate`, {}, fails(503), 'failed'],
+      [`${control}, proxy-revalidate`, stale, fails(503), 'failed'],
+      [control, { 'cache-control': 'no-cache' }, fails(503), 'failed'],
+      [control, { 'cache-control': 'max-age=5' }, fails(503), 'failed'],
+      [control, { 'cache-control': 'only-if-cached' }, fails(503), ''],
+    ] as const) {
+      for (const etag of [{}, { etag: '"a"' }]) {
+        cases += 1;
+        const target = `${path}/${cases}`;
+        const before = stat('stale_if_error');
+        script = () => ({ headers: { 'cache-control': kept, age: '50', ...etag }, body: 'old' });
+        await send(target);
+        script = script2;
+        const { status, body, headers } = await send(target, asking);
+        const what = `${kept} ${JSON.stringify(asking)} ${JSON.stringify(etag)}`;
+        assert.equal(body, expected, what);
+        assert.equal(status === 200, expected === 'old', what);
+        assert.equal(stat('stale_if_error') - before, expected === 'old' ? 1 : 0, what);
+        if (expected !== 'old') continue;
+        assert.ok(Number(headers.age) >= 50, what);
+        assert.deepEqual([headers['x-behind'], headers['x-front'], headers['content-length']], ['1', '1', '3'], what);
+      }
+    }
+  });
+
+  it('gives what is stale where the upstream cannot be reached', async () => {
+    // By the status that local_reply_config leaves such replies.
+    for (const [listener, status] of [
+      ['included', 200],
+      ['main', 599],
+    ] as const) {
+      script = () => ({ headers: { 'cache-control': 'max-age=10, stale-if-error=1000', age: '50' }, body: 'old' });
+      await send(path, {}, { listener });
+      script = (message) => {
+        message.socket.destroy();
+        return {};
+      };
+      const found = await send(path, {}, { listener });
+      assert.equal(found.status, status);
+      assert.equal(found.body === 'old', status === 200);
     }
   });
 

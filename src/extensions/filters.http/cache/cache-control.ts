@@ -14,6 +14,9 @@ export interface CacheControl {
   readonly maxAge: number | undefined;
   readonly sMaxAge: number | undefined;
   readonly minFresh: number | undefined;
+  /** Behind its time (RFC 5861): while the upstream is asked, and where that fails. */
+  readonly staleWhileRevalidate: number | undefined;
+  readonly staleIfError: number | undefined;
   /** Infinity for any time. */
   readonly maxStale: number | undefined;
 }
@@ -44,6 +47,8 @@ export function parseCacheControl(value: string | undefined): CacheControl {
     maxAge: seconds('max-age'),
     sMaxAge: seconds('s-maxage'),
     minFresh: seconds('min-fresh'),
+    staleWhileRevalidate: seconds('stale-while-revalidate'),
+    staleIfError: seconds('stale-if-error'),
     maxStale: maxStale?.every((text) => text === '') ? Number.POSITIVE_INFINITY : seconds('max-stale'),
   };
 }

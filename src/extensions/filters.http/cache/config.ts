@@ -24,6 +24,8 @@ type ConfigMessage = MessageTypes[typeof CONFIG];
 const COUNTERS: CacheCounters = {
   hit: 'cache.hit',
   validated: 'cache.validated',
+  staleWhileRevalidating: 'cache.stale_while_revalidate',
+  staleIfError: 'cache.stale_if_error',
   failedValidation: 'cache.failed_validation',
   miss: 'cache.miss',
   uncacheable: 'cache.uncacheable',

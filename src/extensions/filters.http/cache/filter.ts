@@ -3,6 +3,8 @@
 //
 //   decodeHeaders ──fresh──► a reply of what is kept
 //                 ──stale, and it can be asked about──► upstream, with conditions ──304──► what is kept, refreshed
+//                                                                                 ──it fails──► what is kept, where that may be
+//                 ──stale, and somebody asks already──► a reply of what is kept, where that may be
 //                 ──else──► upstream ──may be kept──► collected while it passes
 
 import { compileStringMatch } from '../../../base/string-match.ts';
@@ -22,7 +24,7 @@ import { type Answer, answerOf, type Conditions } from './answer.ts';
 import type { CacheControl } from './cache-control.ts';
 import { compileKey, type MakeKey } from './cache-key.ts';
 import { CollectedBody, CollectingBudget } from './collected-body.ts';
-import { datesOf, freshnessFor } from './freshness.ts';
+import { datesOf, freshnessFor, stalenessFor } from './freshness.ts';
 import type { CacheCounters, CacheSettings } from './settings.ts';
 import { ResponseStore, type StoreLimits } from './store.ts';
 import {
@@ -53,6 +55,8 @@ const CONDITIONS = [
 const FOR_THE_UPSTREAM = ['if-match', 'if-unmodified-since', 'if-range'] as const;
 const NO_CONDITIONS: Conditions = { ifNoneMatch: undefined, ifModifiedSince: undefined, range: undefined };
 const NOT_MODIFIED = 304;
+/** Statuses of upstreams that have failed (RFC 5861 section 4). */
+const ERRORS: ReadonlySet<number> = new Set([500, 502, 503, 504]);
 
 /** What all requests of a connection manager share. */
 class Cache {
@@ -61,6 +65,8 @@ class Cache {
   readonly store: ResponseStore;
   readonly collecting = new CollectingBudget(LIMITS.maxBytes);
   readonly keyOf: MakeKey;
+  /** Stale ones that some request asks the upstream about. */
+  readonly revalidating = new Set<StoredResponse>();
   readonly counters: Readonly<Record<keyof CacheCounters, FilterCounter>>;
   readonly #variesBy: readonly ((name: string) => boolean)[];
 
@@ -113,6 +119,10 @@ class CacheFilter implements HttpFilter {
   #conditions: Conditions = NO_CONDITIONS;
   /** What the upstream has been asked about; null for nothing. */
   #validating: StoredResponse | null = null;
+  /** What other requests get meanwhile; it counts among `revalidating`. Null for nothing. */
+  #asking: StoredResponse | null = null;
+  /** What is given where the upstream fails; null for what the upstream says. */
+  #fallback: StoredResponse | null = null;
   /** What is given in place of an upstream's response; null for nothing. */
   #answer: Answer | null = null;
   #collected: Collected | null = null;
@@ -154,17 +164,35 @@ class CacheFilter implements HttpFilter {
       counters.hit.add(1);
       return this.#answerWith(answerOf(stored, this.#conditions, age));
     }
-    if (control?.onlyIfCached !== true && (stored.etag !== undefined || stored.lastModified !== undefined)) {
+    if (control?.onlyIfCached === true) {
+      counters.miss.add(1);
+      return this.#goOn(control);
+    }
+    const { whileRevalidating, ifError } = stalenessFor(stored.dates, age, control);
+    if (whileRevalidating) {
+      if (this.#cache.revalidating.has(stored)) {
+        counters.staleWhileRevalidating.add(1);
+        return this.#answerWith(answerOf(stored, this.#conditions, age));
+      }
+      this.#asking = stored;
+      this.#cache.revalidating.add(stored);
+    }
+    if (ifError) this.#fallback = stored;
+    if (stored.etag !== undefined || stored.lastModified !== undefined) {
       this.#validate(head, stored);
       return 'continue';
     }
     counters.miss.add(1);
-    return this.#goOn(control);
+    return 'continue';
   }
 
   encodeHeaders(head: EditableHead, status: number, isEnd: boolean): FilterStatus {
-    if (this.#answer !== null) fill(head, this.#answer, true);
-    else if (!this.#callbacks.isLocalReply) this.#onResponse(head, status, isEnd);
+    if (this.#answer !== null) {
+      fill(head, this.#answer, true);
+      return 'continue';
+    }
+    if (this.#fallback !== null && ERRORS.has(status)) return this.#answerInstead(this.#fallback);
+    if (!this.#callbacks.isLocalReply) this.#onResponse(head, status, isEnd);
     return 'continue';
   }
 
@@ -184,6 +212,7 @@ class CacheFilter implements HttpFilter {
 
   onDestroy(): void {
     this.#dropCollected();
+    this.#endAsking();
   }
 
   get #wallSeconds(): number {
@@ -222,6 +251,32 @@ class CacheFilter implements HttpFilter {
     const details = 'cache.response_from_cache_filter';
     this.#callbacks.reply({ status, body: '', bytes, flag: 'RFCF', details, isWhole: true });
     return 'stop';
+  }
+
+  /** In place of an upstream's failure, or of a reply of the proxy that tells of one. */
+  #answerInstead(stored: StoredResponse): FilterStatus {
+    const { counters } = this.#cache;
+    counters.staleIfError.add(1);
+    if (this.#validating !== null) counters.failedValidation.add(1);
+    const answer = answerOf(stored, this.#conditions, this.#ageOf(stored));
+    const { status, body: bytes } = answer;
+    this.#callbacks.reply({
+      status,
+      body: '',
+      bytes,
+      flag: 'RFCF',
+      details: 'cache.response_from_cache_filter',
+      isWhole: true,
+      editHead: (head) => fill(head, answer, true),
+    });
+    return 'stop';
+  }
+
+  /** What is kept is as new as it gets by this request: the next one that finds it stale asks. */
+  #endAsking(): void {
+    if (this.#asking === null) return;
+    this.#cache.revalidating.delete(this.#asking);
+    this.#asking = null;
   }
 
   /** Asks the upstream whether what is kept still holds, in place of what the client wants to know. */
@@ -315,6 +370,7 @@ class CacheFilter implements HttpFilter {
     this.#collected = null;
     const { counters, store } = this.#cache;
     if (store.put(this.#key, { ...response, body: body.take() })) counters.inserted.add(1);
+    this.#endAsking();
   }
 
   #dropCollected(): void {

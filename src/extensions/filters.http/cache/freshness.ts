@@ -45,6 +45,36 @@ export function secondsOfDate(text: string | undefined): number | undefined {
   return Number.isNaN(ms) ? undefined : Math.floor(ms / 1000);
 }
 
+/** What may be given of a response that has to be asked about (RFC 5861). */
+export interface Staleness {
+  /** While somebody asks. */
+  readonly whileRevalidating: boolean;
+  /** Where the upstream fails. */
+  readonly ifError: boolean;
+}
+
+const NEVER: Staleness = { whileRevalidating: false, ifError: false };
+
+/**
+ * Of a response of this age that is not fresh. A lifetime for shared caches does not stand against what the same response says of its
+ * stale self, other than `must-revalidate`; a request that wants news gets no old ones.
+ * @param request null where clients have no say.
+ */
+export function stalenessFor(
+  { control, lifetime = 0 }: Pick<ResponseDates, 'control' | 'lifetime'>,
+  age: number,
+  request: CacheControl | null,
+): Staleness {
+  if (control.noCache || control.mustRevalidate) return NEVER;
+  const { noCache = false, maxAge, minFresh = 0, staleIfError: wanted = 0 } = request ?? {};
+  if (noCache || minFresh > 0 || (maxAge !== undefined && age > maxAge)) return NEVER;
+  const staleFor = age - lifetime;
+  return {
+    whileRevalidating: staleFor <= (control.staleWhileRevalidate ?? 0),
+    ifError: staleFor <= Math.max(control.staleIfError ?? 0, wanted),
+  };
+}
+
 /** What a request takes from a cache. */
 export type Freshness = 'fresh' | 'must-validate';
 

@@ -16,13 +16,17 @@ export interface CacheCounters {
   /** Answered from the cache as it was; after the upstream had said that it still holds. */
   readonly hit: string;
   readonly validated: string;
+  /** … although it was stale: another request asks the upstream. */
+  readonly staleWhileRevalidating: string;
   /** The upstream had another answer than the one that was asked about. */
   readonly failedValidation: string;
   /** There was nothing, or nothing that this request takes. */
   readonly miss: string;
   /** The request may not be answered from a cache. */
   readonly uncacheable: string;
-  /** Beside these: responses that were kept, that made room for others, that a change has taken out. */
+  /** Beside these: an upstream that has failed had a stale answer take the place of its own. */
+  readonly staleIfError: string;
+  /** Responses that were kept, that made room for others, that a change has taken out. */
   readonly inserted: string;
   readonly evicted: string;
   readonly invalidated: string;

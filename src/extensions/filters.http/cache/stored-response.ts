@@ -75,8 +75,10 @@ export function mayStore(
   if (valueIn(fields, 'set-cookie') !== undefined) return false;
   if (isAuthorized && !isForAll(control)) return false;
   const isValidatable = valueIn(fields, 'etag') !== undefined || valueIn(fields, 'last-modified') !== undefined;
-  const isFreshForATime = lifetime !== undefined && lifetime > 0 && !control.noCache;
-  return isFreshForATime || (isValidatable && (lifetime !== undefined || control.noCache));
+  const { staleWhileRevalidate = 0, staleIfError = 0, mustRevalidate } = control;
+  const staleFor = mustRevalidate ? 0 : Math.max(staleWhileRevalidate, staleIfError);
+  const isGoodForATime = lifetime !== undefined && lifetime + staleFor > 0 && !control.noCache;
+  return isGoodForATime || (isValidatable && (lifetime !== undefined || control.noCache));
 }
 
 /** Also what a request with credentials has got may be given to others (RFC 9111 section 3.5). */
