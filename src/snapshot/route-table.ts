@@ -230,6 +230,8 @@ export interface ForwardAction {
   readonly grpcTimeout: GrpcTimeoutSettings | null;
   /** Give up on a stream without progress after this time, 0 for never; null for the connection manager's setting. */
   readonly idleTimeoutMs: number | null;
+  /** The same of a client that does not take the rest of a response that is over. */
+  readonly flushTimeoutMs: number | null;
   /** Request and response together must be done within this time; 0 for no limit. */
   readonly maxStreamDurationMs: number;
   /** The connection manager's limit of streams does not count: the route has its own, perhaps none. */

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { descriptorOf } from '../../src/base/descriptor-budget.ts';
 import { SystemCalls } from '../../src/base/system-calls.ts';
-import { DataPlaneFixture, type FixtureOptions, loopback, routeTo } from '../support/data-plane.ts';
+import { DataPlaneFixture, type FixtureOptions, forwardTo, loopback, routeFor } from '../support/data-plane.ts';
 import { eventually } from '../support/eventually.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { systemCalls } from '../support/unread-pair.ts';
@@ -16,12 +16,17 @@ const PIECE = Buffer.alloc(16 * 1024, 'x');
 const FLUSH_TIMEOUT_MS = 10_000;
 
 /** A response without an end, of which the client takes nothing until the proxy waits, and that is cut then. */
-async function cutResponse(t: TestContext, options: FixtureOptions = {}, beforeTheCut = (): void => {}) {
+async function cutResponse(
+  t: TestContext,
+  options: FixtureOptions = {},
+  beforeTheCut = (): void => {},
+  flushTimeoutMs: number | null = null,
+) {
   const upstream = await WireUpstream.start((socket) => void socket.resume());
   const proxy = new DataPlaneFixture(options);
   proxy.cluster('web', [loopback(upstream.port)]);
   const settings = { streamFlushTimeoutMs: FLUSH_TIMEOUT_MS };
-  const wire = new WireClient(await proxy.http([routeTo('web')], settings));
+  const wire = new WireClient(await proxy.http([routeFor('/', forwardTo('web', { flushTimeoutMs }))], settings));
   t.after(async () => {
     wire.close();
     await proxy.close();
@@ -142,6 +147,18 @@ test('a client that takes nothing of a response that was cut is not waited for a
     t.mock.method(SystemCalls.prototype, 'sentState', () => ({ isAcknowledged: false, acknowledgedBytes: 1 }));
   });
   clock.turn(FLUSH_TIMEOUT_MS - 100);
+  assert.equal(proxy.httpStat('downstream_cx_active'), 1);
+  clock.turn(200);
+  assert.equal(proxy.httpStat('downstream_cx_active'), 0);
+});
+
+test('a route has another time for that than its connection manager', async (t) => {
+  const clock = new ManualClock();
+  const mocked = (): void => {
+    t.mock.method(SystemCalls.prototype, 'sentState', () => ({ isAcknowledged: false, acknowledgedBytes: 1 }));
+  };
+  const { proxy } = await cutResponse(t, { clock }, mocked, 3 * FLUSH_TIMEOUT_MS);
+  clock.turn(3 * FLUSH_TIMEOUT_MS - 100);
   assert.equal(proxy.httpStat('downstream_cx_active'), 1);
   clock.turn(200);
   assert.equal(proxy.httpStat('downstream_cx_active'), 0);

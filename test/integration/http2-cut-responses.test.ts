@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { DEFAULT_HTTP2_SETTINGS } from '../../src/config/resources/http2-options.ts';
 import { ErrorCode, FrameType, PREFACE } from '../../src/data-plane/http/codec/http2/frames.ts';
-import { DataPlaneFixture, directRoute, loopback, routeTo } from '../support/data-plane.ts';
+import { DataPlaneFixture, directRoute, forwardTo, loopback, routeFor } from '../support/data-plane.ts';
 import { eventually } from '../support/eventually.ts';
 import { FrameClient } from '../support/http2-clients.ts';
 import { get } from '../support/http2-program.ts';
@@ -22,7 +22,12 @@ interface Bench {
 }
 
 /** A client without a window has asked for a response that comes in so many pieces, and was cut. */
-async function cut(t: TestContext, pieces: readonly string[], request = get(1, '/')): Promise<Bench> {
+async function cut(
+  t: TestContext,
+  pieces: readonly string[],
+  request = get(1, '/'),
+  flushTimeoutMs: number | null = null,
+): Promise<Bench> {
   const upstream = await FrameUpstream.start(t, ({ type, streamId }) =>
     type === FrameType.HEADERS
       ? Buffer.concat([
@@ -36,7 +41,8 @@ async function cut(t: TestContext, pieces: readonly string[], request = get(1, '
   const proxy = new DataPlaneFixture({ clock });
   proxy.cluster('web', [loopback(upstream.port)], { http2: { settings: DEFAULT_HTTP2_SETTINGS, use: 'always' } });
   const settings = { streamFlushTimeoutMs: FLUSH_TIMEOUT_MS };
-  const port = await proxy.http([directRoute('/empty', 204, ''), routeTo('web')], settings);
+  const routes = [directRoute('/empty', 204, ''), routeFor('/', forwardTo('web', { flushTimeoutMs }))];
+  const port = await proxy.http(routes, settings);
   t.after(() => proxy.close());
   const client = new FrameClient(t, port, Buffer.concat([PREFACE, NO_WINDOW]));
   client.acknowledge();
@@ -117,6 +123,14 @@ test('a client that takes nothing of what was cut has the time of a flush', asyn
   await here.client.ofType(FrameType.RST_STREAM);
   assert.equal(resetCode(here.client), ErrorCode.CANCEL);
   await assertOver(here);
+});
+
+test('a route has another time for that than its connection manager', async (t) => {
+  const here = await cut(t, ['part'], get(1, '/'), FLUSH_TIMEOUT_MS / 2);
+  here.clock.turn(FLUSH_TIMEOUT_MS / 2 - 100);
+  assert.equal(here.proxy.http2Stat('tx_flush_timeout'), 0);
+  here.clock.turn(200);
+  assert.equal(here.proxy.http2Stat('tx_flush_timeout'), 1);
 });
 
 test('a request that goes on behind a response that was cut is thrown away', async (t) => {

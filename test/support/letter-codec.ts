@@ -95,6 +95,7 @@ export class LetterClient implements DownstreamStream {
     const limits: StreamLimit[] = [];
     this.deadlines = {
       limits,
+      flushTimeoutMs: 0,
       limitStream: (limit) => void limits.push(limit),
       clearLimits: () => void limits.splice(0),
       setStreamIdleTimeout() {},

@@ -57,6 +57,8 @@ export class NotingStream extends NotingClient {
     this.idleTimeouts.push(ms);
   }
 
+  setFlushTimeout(): void {}
+
   tellOfUnsent(): void {}
 
   override useCluster(cluster: Cluster): void {

@@ -72,6 +72,7 @@ export function forwardTo(cluster: string, overrides: Partial<ForwardAction> = {
     hashPolicies: [],
     isHighPriority: false,
     idleTimeoutMs: null,
+    flushTimeoutMs: null,
     maxStreamDurationMs: 0,
     replacesStreamDuration: false,
     limitsStreamDuration: false,

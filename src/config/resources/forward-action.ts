@@ -55,6 +55,7 @@ export function convertForward(
     isHighPriority: message.priority === RoutingPriority.HIGH,
     ...convertResponseTimes(message, at, faults),
     idleTimeoutMs: message.idle_timeout === null ? null : durationMs(message.idle_timeout),
+    flushTimeoutMs: message.flush_timeout === null ? null : durationMs(message.flush_timeout),
     maxStreamDurationMs: durationMsOr(message.max_stream_duration?.max_stream_duration ?? null, 0),
     replacesStreamDuration: (message.max_stream_duration?.max_stream_duration ?? null) !== null,
     limitsStreamDuration: message.max_stream_duration !== null,

@@ -355,6 +355,10 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
     this.codec.deadlines.setStreamIdleTimeout(timeoutMs, this.headMs);
   }
 
+  setFlushTimeout(timeoutMs: number): void {
+    this.codec.deadlines.flushTimeoutMs = timeoutMs;
+  }
+
   onUpstreamWritable(): void {
     if (this.filters === null) this.resumeRequest();
     else this.filters.decoding.onReceiverDrain();

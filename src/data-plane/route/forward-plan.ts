@@ -73,6 +73,7 @@ export interface ForwardPlan {
   readonly grpcTimeout: GrpcTimeoutSettings | null;
   readonly grpcStreamDuration: GrpcTimeoutSettings | null;
   readonly idleTimeoutMs: number | null;
+  readonly flushTimeoutMs: number | null;
   readonly maxStreamDurationMs: number;
   readonly replacesStreamDuration: boolean;
   readonly limitsStreamDuration: boolean;
@@ -126,6 +127,7 @@ export function compileForward(
     grpcTimeout: action.grpcTimeout,
     grpcStreamDuration: action.grpcStreamDuration,
     idleTimeoutMs: action.idleTimeoutMs,
+    flushTimeoutMs: action.flushTimeoutMs,
     maxStreamDurationMs: action.maxStreamDurationMs,
     replacesStreamDuration: action.replacesStreamDuration,
     limitsStreamDuration: action.limitsStreamDuration,

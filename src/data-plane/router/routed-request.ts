@@ -67,6 +67,9 @@ export interface RoutedRequest
   /** Replaces the time after which the request counts as idle; 0 for never. */
   setIdleTimeout(timeoutMs: number): void;
 
+  /** Replaces the time in which its client has to take more of a response that is over; 0 for any. */
+  setFlushTimeout(timeoutMs: number): void;
+
   /** Answers in place of an upstream. */
   reply(reply: LocalReply): void;
 }

@@ -362,6 +362,7 @@ export class Router {
       stream.routeDurationMs = grpcStreamDurationMs(head, plan.grpcStreamDuration);
     }
     if (plan.idleTimeoutMs !== null) stream.setIdleTimeout(plan.idleTimeoutMs);
+    if (plan.flushTimeoutMs !== null) stream.setFlushTimeout(plan.flushTimeoutMs);
     stream.perTryTimeoutMs = retry === null ? 0 : retry.perTryTimeoutMs;
     stream.hedgesOnPerTryTimeout = plan.hedgesOnPerTryTimeout;
     if (stream.isInternal) obeyControlHeaders(head, stream, this.#settings.respectsExpectedTimeout);

@@ -434,6 +434,10 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
     bootstrap: (value) => route({ idle_timeout: value }),
     settingMs: (bootstrap) => forwarding(bootstrap).idleTimeoutMs,
   },
+  'proxy.config.route.v3.RouteAction.flush_timeout': {
+    bootstrap: (value) => route({ flush_timeout: value }),
+    settingMs: (bootstrap) => forwarding(bootstrap).flushTimeoutMs,
+  },
   'proxy.config.route.v3.RouteAction.timeout': {
     bootstrap: (value) => route({ timeout: value }),
     settingMs: (bootstrap) => forwarding(bootstrap).timeoutMs,

@@ -71,7 +71,7 @@ export const ROUTE_ACTION_SUPPORT: SupportTable = {
       ),
       max_grpc_timeout: supported('without max_stream_duration, which takes its place'),
       grpc_timeout_offset: supported('takes effect with max_grpc_timeout'),
-      flush_timeout: warned('stream_flush_timeout of the connection manager holds for all routes'),
+      flush_timeout: supported(),
       websocket_config: rejected('write an entry of upgrade_configs with upgrade_type websocket'),
       retry_policy: supported(),
       retry_policy_typed_config: TYPED_RETRY_POLICY,

@@ -17,6 +17,8 @@ import type { StreamConnection } from './stream-connection.ts';
 
 /** Of the stream at hand. */
 export interface StreamDeadlines {
+  /** Of a client that takes nothing of a response that is over; 0 for any time. The connection manager's until another is set. */
+  flushTimeoutMs: number;
   /** Lets a limit pass at this time, unless another does before. */
   limitStream(limit: StreamLimit, atMs: number): void;
   /** There are no limits any more. */

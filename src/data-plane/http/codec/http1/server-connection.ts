@@ -305,7 +305,7 @@ export class Http1ServerConnection
   // ---- The rest of a response that was cut ----
 
   onDeliveryProgress(): void {
-    this.#armClose(this.#owner.settings.streamFlushTimeoutMs);
+    this.#armClose(this.deadlines.flushTimeoutMs);
   }
 
   onDelivered(): void {
@@ -571,13 +571,13 @@ export class Http1ServerConnection
     if (this.#state !== OPEN) return;
     this.#takeNoMore();
     this.#closesByPeer = byPeer;
-    const { delayedCloseTimeoutMs, streamFlushTimeoutMs } = this.#owner.settings;
+    const { delayedCloseTimeoutMs } = this.#owner.settings;
     if (this.#socket.writableLength === 0 && delayedCloseTimeoutMs > 0) {
       this.#socket.end();
       this.#armClose(delayedCloseTimeoutMs);
     } else {
       // A slow reader may take its time for what is still on the way, as on any other stream.
-      this.#armClose(streamFlushTimeoutMs);
+      this.#armClose(this.deadlines.flushTimeoutMs);
       this.#socket.end(() => {
         if (delayedCloseTimeoutMs > 0) this.#armClose(delayedCloseTimeoutMs);
         else this.destroy();

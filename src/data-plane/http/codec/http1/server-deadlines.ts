@@ -40,6 +40,7 @@ export class ServerDeadlines implements StreamDeadlines, TimeoutOwner {
   readonly #wheel: TimerWheel;
   readonly #clock: Clock;
   readonly #timer: TimerEntry;
+  flushTimeoutMs: number;
   #closeMs = NEVER;
   #limitMs = NEVER;
   #limit: StreamLimit = ROUTE_LIMIT;
@@ -62,6 +63,7 @@ export class ServerDeadlines implements StreamDeadlines, TimeoutOwner {
   ) {
     this.#owner = owner;
     this.#settings = settings;
+    this.flushTimeoutMs = settings.streamFlushTimeoutMs;
     this.#overload = overload;
     this.#wheel = wheel;
     this.#clock = clock;
@@ -112,6 +114,7 @@ export class ServerDeadlines implements StreamDeadlines, TimeoutOwner {
   /** Behind `endHead`. */
   startStream(nowMs: number, isRequestDone: boolean): void {
     this.setStreamIdleTimeout(this.#settings.streamIdleTimeoutMs, nowMs);
+    this.flushTimeoutMs = this.#settings.streamFlushTimeoutMs;
     if (isRequestDone) {
       this.#requestMs = NEVER;
     } else if (this.#requestMs === NEVER) {

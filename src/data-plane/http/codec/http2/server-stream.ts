@@ -112,7 +112,12 @@ export class Http2ServerStream
     const { context, codecOwner } = owner;
     this.#owner = owner;
     this.#stream = stream;
-    this.deadlines = new Http2StreamDeadlines(this, codecOwner.overload, context.wheel);
+    this.deadlines = new Http2StreamDeadlines(
+      this,
+      codecOwner.overload,
+      context.wheel,
+      codecOwner.settings.streamFlushTimeoutMs,
+    );
   }
 
   get connection(): StreamConnection {
@@ -312,7 +317,7 @@ export class Http2ServerStream
   }
 
   endStream(nowMs: number): void {
-    const { codecOwner, session } = this.#owner;
+    const { session } = this.#owner;
     const stream = this.#stream;
     this.#leave();
     if (!stream.isRemoteEnded) session.discard(stream);
@@ -320,7 +325,7 @@ export class Http2ServerStream
     if (!stream.isWaiting) return;
     // Whoever does not take its answer gets some time for it.
     stream.handler = this;
-    this.deadlines.setStreamIdleTimeout(codecOwner.settings.streamFlushTimeoutMs, nowMs);
+    this.deadlines.setStreamIdleTimeout(this.deadlines.flushTimeoutMs, nowMs);
   }
 
   resetStream(reason: ResetReason): void {

@@ -22,6 +22,7 @@ export interface StreamDeadlineOwner {
 }
 
 export class Http2StreamDeadlines implements StreamDeadlines, DeadlinesOwner {
+  flushTimeoutMs: number;
   readonly #owner: StreamDeadlineOwner;
   readonly #overload: Overload;
   readonly #deadlines: Deadlines;
@@ -30,7 +31,8 @@ export class Http2StreamDeadlines implements StreamDeadlines, DeadlinesOwner {
   #idleConfiguredMs = 0;
   #idleTimeoutMs = 0;
 
-  constructor(owner: StreamDeadlineOwner, overload: Overload, wheel: TimerWheel) {
+  constructor(owner: StreamDeadlineOwner, overload: Overload, wheel: TimerWheel, flushTimeoutMs: number) {
+    this.flushTimeoutMs = flushTimeoutMs;
     this.#owner = owner;
     this.#overload = overload;
     this.#deadlines = new Deadlines(this, wheel, KINDS);
