@@ -154,7 +154,12 @@ describe('the settings of the jwt_authn filter', () => {
       { ...provider({}), rules: [{ match: { safe_regex: { regex: '(' } } }] },
       /^rules\[0\]\.match\.safe_regex/,
     ],
-    ['what other filters have said', { ...provider({}), filter_state_rules: { name: 'x' } }, /^filter_state_rules: /],
+    ['a state without a name', { ...provider({}), filter_state_rules: { name: '' } }, /^filter_state_rules\.name: /],
+    [
+      'a provider of a state that there is not',
+      { ...provider({}), filter_state_rules: { name: 'x', requires: { a: { provider_name: 'y' } } } },
+      /^filter_state_rules\.requires\["a"\]\.provider_name: .*"y"/,
+    ],
   ] as const) {
     test(`are refused by the name of the field: ${what}`, () => {
       assert.match(filterFaults('jwt_authn', V3, fields as JsonObject).join('\n'), new RegExp(expected.source, 'm'));
