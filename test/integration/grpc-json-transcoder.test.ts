@@ -69,6 +69,37 @@ describe('requests become messages', () => {
     assert.deepEqual(shop.asked, [['FindBooks', { titlePart: 'SAND' }]]);
   });
 
+  it('with names of enums in any case, where that is wanted', async () => {
+    await using proxy = await start({ case_insensitive_enum_parsing: true });
+    const genreOf = async (genre: unknown) =>
+      JSON.parse((await ask(proxy, '/v1/shelves/5/books', { title: 'Emma', genre })).text).genre as unknown;
+    for (const genre of ['GENRE_NOVEL', 'genre_novel', 'Genre-Novel', 1]) {
+      assert.equal(await genreOf(genre), 'GENRE_NOVEL', String(genre));
+    }
+    assert.equal((await ask(proxy, '/v1/shelves/5/books', { genre: 'novel' })).status, 400);
+    shop.asked.length = 0;
+    await ask(proxy, '/v1/books?genre=genre_novel');
+    assert.equal(shop.asked[0]![1].genre, 1);
+    await ask(proxy, '/v1/books:add', [{ genre: 'genre_novel' }]);
+    assert.equal(shop.asked[1]![1].genre, 1);
+    await using strict = await start();
+    assert.equal((await ask(strict, '/v1/shelves/5/books', { genre: 'genre_novel' })).status, 400);
+  });
+
+  it('by paths whose verb is that of a method, or any verb where that is wanted', async () => {
+    const fields = { request_validation_options: { reject_unknown_method: true } };
+    await using known = await start(fields);
+    assert.equal((await ask(known, '/v1/covers/a:b')).text, 'a:b');
+    assert.equal((await ask(known, '/v1/covers/a:b/c')).text, 'a:b/c');
+    assert.equal((await ask(known, '/v1/covers/a:find')).status, 404, 'the verb of another');
+    assert.equal((await ask(known, '/v1/books:find', {})).status, 200);
+    assert.equal((await ask(known, '/v1/books:', {})).status, 404);
+    await using any = await start({ ...fields, match_unregistered_custom_verb: true });
+    assert.equal((await ask(any, '/v1/covers/a:b')).status, 404);
+    assert.equal((await ask(any, '/v1/covers/a:b/c')).text, 'a:b/c');
+    assert.equal((await ask(any, '/v1/books:find', {})).status, 200);
+  });
+
   it('one for each element of an array, when clients stream', async () => {
     await using proxy = await start();
     const books = [{ title: 'a,]"' }, { title: 'b', authors: ['[', '}'] }, {}];
@@ -237,8 +268,8 @@ describe('a configuration', () => {
     ],
     [
       'that wants what this build lacks',
-      { case_insensitive_enum_parsing: true },
-      '.case_insensitive_enum_parsing',
+      { capture_unknown_query_parameters: true },
+      '.capture_unknown_query_parameters',
       /this build|not/,
     ],
     [

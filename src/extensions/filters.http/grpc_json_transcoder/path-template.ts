@@ -19,14 +19,24 @@ export interface PathTemplate {
 const REST = '**';
 const ONE = '*';
 
-/** @param path without its query. @returns its segments, the verb taken off, or null where it does not fit. */
-export function matchTemplate({ segments, verb }: PathTemplate, path: string): readonly string[] | null {
-  let text = path.slice(1);
-  if (verb !== '') {
-    if (!text.endsWith(`:${verb}`)) return null;
-    text = text.slice(0, -verb.length - 1);
-  }
-  const parts = text.split('/');
+/** The parts of a path between its slashes, and its verb; empty for none. */
+export interface SplitPath {
+  readonly parts: readonly string[];
+  readonly verb: string;
+}
+
+/** @param path without its query. @param isVerb whether what stands behind the last colon of its last part is one. */
+export function splitPath(path: string, isVerb: (text: string) => boolean): SplitPath {
+  const colon = path.lastIndexOf(':');
+  const verb = colon > path.lastIndexOf('/') ? path.slice(colon + 1) : '';
+  if (verb === '' || !isVerb(verb)) return { parts: path.slice(1).split('/'), verb: '' };
+  return { parts: path.slice(1, colon).split('/'), verb };
+}
+
+/** @returns its parts, or null where it does not fit. */
+export function matchTemplate({ segments, verb }: PathTemplate, path: SplitPath): readonly string[] | null {
+  if (verb !== path.verb) return null;
+  const { parts } = path;
   const isOpen = segments.at(-1) === REST;
   if (isOpen ? parts.length < segments.length - 1 : parts.length !== segments.length) return null;
   for (let at = 0; at < segments.length; at += 1) {

@@ -48,6 +48,10 @@ export interface TranscoderSettings {
   readonly refusesUnknownMethods: boolean;
   readonly refusesUnknownParameters: boolean;
   readonly refusesCollisions: boolean;
+  /** What stands behind the last colon of a path is a verb, also one that no method has. */
+  readonly takesAnyVerb: boolean;
+  /** Values of enums are found whatever case they are written in. */
+  readonly ignoresEnumCase: boolean;
   /** 0 for the buffer limit. */
   readonly maxRequestBytes: number;
   readonly maxResponseBytes: number;

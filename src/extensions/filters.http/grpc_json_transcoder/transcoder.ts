@@ -4,8 +4,9 @@
 import type Protobuf from 'protobufjs/light.js';
 import type { JsonObject, JsonValue } from '../../../base/json.ts';
 import { isJsonObject } from '../../../base/json.ts';
+import { withEnumNames } from './enum-names.ts';
 import { ServiceMessages } from './messages.ts';
-import { matchTemplate, queryPairs, valueAt } from './path-template.ts';
+import { matchTemplate, queryPairs, splitPath, valueAt } from './path-template.ts';
 import type { MethodBinding, TranscoderSettings } from './settings.ts';
 
 /** What path and query say of a request: names of fields from it inwards, and their values in JSON. */
@@ -40,19 +41,23 @@ export class Transcoder {
   readonly settings: TranscoderSettings;
   readonly messages: ServiceMessages;
   readonly #bindings: ReadonlyMap<string, readonly MethodBinding[]>;
+  /** Behind colons of paths, whatever method of HTTP they go with. */
+  readonly #verbs: ReadonlySet<string>;
 
   constructor(settings: TranscoderSettings) {
     this.settings = settings;
     this.messages = new ServiceMessages(settings.descriptor, settings.print);
     this.#bindings = Map.groupBy(settings.bindings, ({ verb }) => verb);
+    this.#verbs = new Set(settings.bindings.map(({ template }) => template.verb));
   }
 
   /** @returns null for a request that is not for any of the services. @throws RequestFault where it should have been. */
   match(verb: string, target: string): MatchedCall | null {
     const question = target.indexOf('?');
     const path = question < 0 ? target : target.slice(0, question);
+    const split = splitPath(path, (text) => this.settings.takesAnyVerb || this.#verbs.has(text));
     for (const binding of this.#bindings.get(verb) ?? []) {
-      const parts = matchTemplate(binding.template, path);
+      const parts = matchTemplate(binding.template, split);
       if (parts !== null) return this.#call(binding, parts, question < 0 ? '' : target.slice(question + 1));
     }
     if (this.settings.refusesUnknownMethods) throw new RequestFault(404, `no method is called by ${verb} ${path}`);
@@ -152,7 +157,7 @@ export class Transcoder {
 
   #encode(type: Protobuf.Type, json: JsonObject): Uint8Array {
     try {
-      return this.messages.encode(type, json, false);
+      return this.messages.encode(type, this.settings.ignoresEnumCase ? withEnumNames(type, json) : json, false);
     } catch (error) {
       throw new RequestFault(400, String((error as Error).message));
     }
