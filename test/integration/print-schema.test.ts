@@ -115,7 +115,10 @@ describe('--print-schema', () => {
     const bootstrap = printed.definitions['proxy.config.bootstrap.v3.Bootstrap']!.properties!;
     const dynamic = printed.definitions['proxy.config.bootstrap.v3.Bootstrap.DynamicResources']!.properties!;
     assert.match(String(dynamic.ads_config!.deprecationMessage), /not supported by this build: .* refused/);
-    assert.match(String(bootstrap.flags_path!.deprecationMessage), /not supported by this build: it has no effect/);
+    assert.match(
+      String(bootstrap.flags_path!.deprecationMessage),
+      /not supported by this build: options stand on the command line/,
+    );
     assert.equal(bootstrap.static_resources!.deprecationMessage, undefined);
     assert.equal(bootstrap.static_resources!.doNotSuggest, undefined);
     assert.equal(bootstrap.staticResources!.doNotSuggest, true);

@@ -57,16 +57,22 @@ const NOBODY: AccessRule = { kind: 'not', rule: { kind: 'any' } };
 export const ACCESS_SUPPORT: SupportTable = {
   [RULES]: {
     otherwise: rejected(),
-    fields: { action: supported(), policies: supported(), audit_logging_options: warned() },
+    fields: {
+      action: supported(),
+      policies: supported(),
+      audit_logging_options: warned('access logs tell whom rules have denied'),
+    },
   },
   [`${CONFIG}.Policy`]: {
     // Conditions in CEL would allow less than serving without them.
-    otherwise: rejected(),
+    otherwise: rejected('there is no CEL; use permissions and principals'),
     fields: { permissions: supported(), principals: supported() },
   },
   [`${CONFIG}.Permission`]: {
     otherwise: rejected(),
     fields: {
+      matcher: rejected('use the other kinds of permissions, or the matcher of the filter'),
+      uri_template: rejected('use url_path'),
       and_rules: supported(),
       or_rules: supported(),
       any: supported(),
@@ -85,6 +91,7 @@ export const ACCESS_SUPPORT: SupportTable = {
   [`${CONFIG}.Principal`]: {
     otherwise: rejected(),
     fields: {
+      custom: rejected('use the other kinds of principals, or the matcher of the filter'),
       and_ids: supported(),
       or_ids: supported(),
       any: supported(),

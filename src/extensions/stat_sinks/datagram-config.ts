@@ -19,11 +19,23 @@ export const DATAGRAM_ADDRESS = supportedAs(ROLE);
 export const DATAGRAM_SUPPORT: SupportTable = {
   [`proxy.config.core.v3.Address (${ROLE})`]: {
     otherwise: rejected(),
-    fields: { socket_address: supportedAs(ROLE), pipe: supportedAs(ROLE) },
+    fields: {
+      envoy_internal_address: rejected('proxies on one machine reach each other over a Unix socket or loopback'),
+      socket_address: supportedAs(ROLE),
+      pipe: supportedAs(ROLE),
+    },
   },
   [`proxy.config.core.v3.SocketAddress (${ROLE})`]: {
     otherwise: rejected(),
-    fields: { protocol: supported('it is UDP either way'), address: supported(), port_value: supported() },
+    fields: {
+      named_port: rejected('use port_value'),
+      ipv4_compat: rejected('write the IPv4 address'),
+      resolver_name: rejected('write an IP address'),
+      network_namespace_filepath: rejected('start the proxy in that namespace, by ip netns exec'),
+      protocol: supported('it is UDP either way'),
+      address: supported(),
+      port_value: supported(),
+    },
   },
   [`proxy.config.core.v3.Pipe (${ROLE})`]: {
     otherwise: rejected(),

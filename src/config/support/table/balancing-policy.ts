@@ -47,7 +47,12 @@ export const BALANCING_POLICY_SUPPORT: SupportTable = {
   },
   'proxy.config.cluster.v3.LoadBalancingPolicy.Policy': {
     otherwise: rejected(),
-    fields: { typed_extension_config: supportedAs('balancer') },
+    fields: {
+      name: rejected('use typed_extension_config'),
+      config: rejected('use typed_extension_config'),
+      typed_config: rejected('use typed_extension_config'),
+      typed_extension_config: supportedAs('balancer'),
+    },
   },
   'proxy.config.core.v3.TypedExtensionConfig (balancer)': {
     otherwise: rejected(),

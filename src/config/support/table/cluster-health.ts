@@ -47,6 +47,7 @@ export const CLUSTER_HEALTH_SUPPORT: SupportTable = {
   'proxy.config.core.v3.HealthCheck': {
     otherwise: rejected(),
     fields: {
+      redis_health_check: rejected('use custom_health_check with the health checker redis'),
       timeout: supported(),
       interval: supported(),
       interval_jitter: supported(),

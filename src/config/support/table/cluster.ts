@@ -78,8 +78,8 @@ export const CLUSTER_SUPPORT: SupportTable = {
       upstream_connection_options: supported(),
       close_connections_on_host_health_failure: supported('of proxied TCP connections'),
       ignore_health_on_host_removal: supported('otherwise a checked member that passes stays'),
-      lrs_server: warned(),
-      lrs_report_endpoint_metrics: warned(),
+      lrs_server: warned('a sink of stats_sinks tells of the load of clusters'),
+      lrs_report_endpoint_metrics: warned('a sink of stats_sinks tells of the load of clusters'),
       track_timeout_budgets: supported(),
       track_cluster_stats: supported(),
       preconnect_policy: supported('of HTTP connections'),
@@ -137,7 +137,12 @@ export const CLUSTER_SUPPORT: SupportTable = {
   'proxy.config.cluster.v3.Cluster.LbSubsetConfig.LbSubsetSelector': SUBSET_SELECTOR_SUPPORT,
   'proxy.config.cluster.v3.Cluster.RingHashLbConfig': {
     otherwise: rejected(),
-    fields: { minimum_ring_size: supported(), maximum_ring_size: supported(), hash_function: supported() },
+    fields: {
+      deprecated_v1: rejected('hashes are those of hash_function'),
+      minimum_ring_size: supported(),
+      maximum_ring_size: supported(),
+      hash_function: supported(),
+    },
   },
   'proxy.config.cluster.v3.Cluster.MaglevLbConfig': {
     otherwise: rejected(),

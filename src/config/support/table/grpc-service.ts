@@ -33,7 +33,7 @@ export const GRPC_SERVICE_SUPPORT: SupportTable = {
       stat_prefix: supported('the sink counts under its own name'),
       channel_credentials: supported(),
       per_stream_buffer_limit_bytes: warned('16 MiB wait at most'),
-      channel_args: warned(),
+      channel_args: warned('connections have the settings of clusters'),
     },
   },
   'proxy.config.core.v3.GrpcService.GoogleGrpc.ChannelCredentials': {

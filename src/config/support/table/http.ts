@@ -12,7 +12,7 @@ import {
   supportedWhole,
   warned,
 } from '../verdict.ts';
-import { FORWARD_CLIENT_CERT, HTTP_CONNECTION_MANAGER, READ_AS_TYPED, ROUTER } from './extensions.ts';
+import { FORWARD_CLIENT_CERT, HTTP_CONNECTION_MANAGER, HTTP3, READ_AS_TYPED, ROUTER } from './extensions.ts';
 
 const UUID_REQUEST_ID = 'proxy.extensions.request_id.uuid.v3.UuidRequestIdConfig';
 const EARLY_HEADER_MUTATION = 'proxy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation';
@@ -44,7 +44,7 @@ export const HTTP_SUPPORT: SupportTable = {
   [HTTP_CONNECTION_MANAGER]: {
     otherwise: rejected(),
     fields: {
-      codec_type: only(['AUTO', 'HTTP1', 'HTTP2']),
+      codec_type: only(['AUTO', 'HTTP1', 'HTTP2'], HTTP3),
       stat_prefix: supported(),
       route_config: supported(),
       http_filters: supported(),
@@ -283,6 +283,7 @@ export const HTTP_SUPPORT: SupportTable = {
   [`${HTTP_CONNECTION_MANAGER}.SetCurrentClientCertDetails`]: {
     otherwise: rejected(),
     fields: {
+      san: rejected('use uri and dns'),
       subject: supported(),
       cert: supported(),
       dns: supported(),
@@ -293,6 +294,8 @@ export const HTTP_SUPPORT: SupportTable = {
   'proxy.extensions.filters.network.http_connection_manager.v3.HttpFilter': {
     otherwise: rejected(),
     fields: {
+      config_discovery: rejected('filters stand in http_filters'),
+      deprecated_v1: rejected('use typed_config'),
       name: supported(),
       config: supported(READ_AS_TYPED),
       typed_config: extensions([ROUTER]),
@@ -303,6 +306,7 @@ export const HTTP_SUPPORT: SupportTable = {
   [ROUTER]: {
     otherwise: warned(),
     fields: {
+      suppress_grpc_request_failure_code_stats: warned('failures of gRPC are counted as the others are'),
       dynamic_stats: onlyElseWarned([true]),
       start_child_span: supported('as spawn_upstream_span'),
       suppress_envoy_headers: supported('of all its own headers, under whatever name'),

@@ -76,6 +76,7 @@ export const LISTENER_SUPPORT: SupportTable = {
   'proxy.config.listener.v3.ListenerFilter': {
     otherwise: rejected(),
     fields: {
+      config_discovery: rejected('filters stand in listener_filters'),
       name: supported(),
       config: supported(READ_AS_TYPED),
       typed_config: extensions([
@@ -174,6 +175,8 @@ export const LISTENER_SUPPORT: SupportTable = {
   'proxy.config.listener.v3.Filter': {
     otherwise: rejected(),
     fields: {
+      config_discovery: rejected('filters stand in their chain'),
+      deprecated_v1: rejected('use typed_config'),
       name: supported(),
       config: supported(READ_AS_TYPED),
       typed_config: extensions([HTTP_CONNECTION_MANAGER, TCP_PROXY]),
@@ -222,6 +225,9 @@ export const LISTENER_SUPPORT: SupportTable = {
   [`${TCP_PROXY}.TunnelingConfig`]: {
     otherwise: warned(),
     fields: {
+      request_id_extension: warned('headers_to_add may bring %CONNECTION_ID%'),
+      request_id_header: warned('headers_to_add may bring %CONNECTION_ID%'),
+      request_id_metadata_key: warned('headers_to_add may bring %CONNECTION_ID%'),
       hostname: supported('with command operators'),
       use_post: supported(),
       post_path: supported(),

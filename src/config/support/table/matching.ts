@@ -78,6 +78,7 @@ export function matchingSupport(actions: readonly string[]): SupportTable {
     [STRING]: {
       otherwise: rejected(),
       fields: {
+        custom: rejected('use exact, prefix, suffix, contains or safe_regex'),
         exact: supported(),
         prefix: supported(),
         suffix: supported(),
@@ -100,7 +101,7 @@ export function matchingSupport(actions: readonly string[]): SupportTable {
     ...Object.fromEntries(MATCH_INPUT_TYPES.map((type) => [type, { otherwise: supportedWhole(), fields: {} }])),
     [`${TESTS}.ip.v3.Ip`]: {
       otherwise: rejected(),
-      fields: { cidr_ranges: supportedWhole(), stat_prefix: warned() },
+      fields: { cidr_ranges: supportedWhole(), stat_prefix: warned('whoever acts on it counts') },
     },
     [`${TESTS}.consistent_hashing.v3.ConsistentHashing`]: { otherwise: supported(), fields: {} },
     [`${TESTS}.runtime_fraction.v3.RuntimeFraction`]: { otherwise: supported(), fields: {} },

@@ -70,6 +70,7 @@ export const ROUTE_MATCH_SUPPORT: SupportTable = {
   'proxy.type.matcher.v3.StringMatcher': {
     otherwise: rejected(),
     fields: {
+      custom: rejected('use exact, prefix, suffix, contains or safe_regex'),
       exact: supported(),
       prefix: supported(),
       suffix: supported(),

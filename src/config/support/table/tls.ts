@@ -22,12 +22,13 @@ export const SECRET_SUPPORT: SupportTable = {
   [`${TLS}.TlsCertificate`]: {
     otherwise: rejected(),
     fields: {
+      private_key_provider: rejected('use private_key'),
       certificate_chain: supportedAs(SECRET_SOURCE),
       private_key: supportedAs(SECRET_SOURCE),
       password: supportedAs(SECRET_SOURCE),
       pkcs12: supportedAs(SECRET_SOURCE),
       ocsp_staple: supportedAs(SECRET_SOURCE),
-      signed_certificate_timestamp: warned(),
+      signed_certificate_timestamp: warned('certificates carry theirs inside'),
       watched_directory: supportedWhole(),
     },
   },
@@ -49,7 +50,11 @@ export const SECRET_SUPPORT: SupportTable = {
   },
   [`${TLS}.SubjectAltNameMatcher`]: {
     otherwise: rejected(),
-    fields: { san_type: only(['EMAIL', 'DNS', 'URI', 'IP_ADDRESS']), matcher: supportedWhole() },
+    fields: {
+      oid: rejected('names of further kinds are not looked at; use those of DNS, URI, EMAIL or IP_ADDRESS'),
+      san_type: only(['EMAIL', 'DNS', 'URI', 'IP_ADDRESS']),
+      matcher: supportedWhole(),
+    },
   },
   [`${TLS}.TlsSessionTicketKeys`]: { otherwise: rejected(), fields: { keys: supportedAs(SECRET_SOURCE) } },
   [`${TLS}.Secret`]: {
@@ -107,6 +112,9 @@ export const TLS_CONTEXT_SUPPORT: SupportTable = {
   [`${TLS}.CommonTlsContext`]: {
     otherwise: rejected(),
     fields: {
+      deprecated_v1: rejected('use alpn_protocols'),
+      custom_handshaker: rejected('handshakes are those of OpenSSL'),
+      custom_tls_certificate_selector: rejected('tls_certificates are chosen by server name and kind of key'),
       tls_params: supported(),
       tls_certificates: supported('of servers one of each key type for each name'),
       tls_certificate_sds_secret_configs: supported(),
@@ -129,6 +137,7 @@ export const TLS_CONTEXT_SUPPORT: SupportTable = {
   [`${TLS}.TlsParameters`]: {
     otherwise: rejected(),
     fields: {
+      compliance_policies: rejected('name versions, cipher_suites and ecdh_curves'),
       tls_minimum_protocol_version: supported(),
       tls_maximum_protocol_version: supported(),
       cipher_suites: supported('of equals in brackets the first goes first; those of TLS 1.3 are fixed'),

@@ -8,11 +8,18 @@ const ROLE = 'listener';
 export const UDP_SUPPORT: SupportTable = {
   [`proxy.config.core.v3.Address (${ROLE})`]: {
     otherwise: rejected(),
-    fields: { socket_address: supportedAs(ROLE), pipe: supported('the first worker accepts alone there') },
+    fields: {
+      envoy_internal_address: rejected('proxies on one machine reach each other over a Unix socket or loopback'),
+      socket_address: supportedAs(ROLE),
+      pipe: supported('the first worker accepts alone there'),
+    },
   },
   [`proxy.config.core.v3.SocketAddress (${ROLE})`]: {
     otherwise: rejected(),
     fields: {
+      named_port: rejected('use port_value'),
+      resolver_name: rejected('write an IP address'),
+      network_namespace_filepath: rejected('start the proxy in that namespace, by ip netns exec'),
       protocol: supported('UDP with the listener filter udp_proxy'),
       address: supported(),
       port_value: supported(),

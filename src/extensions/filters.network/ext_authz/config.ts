@@ -22,6 +22,8 @@ export const NETWORK_EXT_AUTHZ: NetworkFilterManifest = {
     [EXT_AUTHZ]: {
       otherwise: rejected(),
       fields: {
+        filter_enabled_metadata: rejected('put the filter into the chains alone whose connections it is for'),
+        bootstrap_metadata_labels_key: rejected('the service is told nothing of this node'),
         stat_prefix: supported(),
         grpc_service: supported('envoy_grpc only; 200 ms without a timeout'),
         failure_mode_allow: supported(),

@@ -18,6 +18,7 @@ export const OPEN_TELEMETRY: StatSinkManifest = {
     'proxy.extensions.stat_sinks.open_telemetry.v3.SinkConfig': {
       otherwise: rejected(),
       fields: {
+        custom_metric_conversions: rejected('metrics have the names of stats'),
         grpc_service: supported(),
         report_counters_as_deltas: supported(),
         report_histograms_as_deltas: supported(),

@@ -9,6 +9,7 @@ import { runProgram } from '../../../support/child-process.ts';
 
 const schema = protoSchema();
 const SUPPORT = supportWith(EXTENSIONS);
+const OF_CONNECTIONS = /^proxy\.(?:config\.(?:listener|rbac)|extensions\.filters\.(?:listener|network|udp))\./;
 const BOOTSTRAP = 'proxy.config.bootstrap.v3.Bootstrap';
 
 function coverage(): readonly MessageCoverage[] {
@@ -28,6 +29,17 @@ describe('the support table', () => {
       Object.keys(SUPPORT).filter((key) => !reached.has(key)),
       [],
     );
+  });
+
+  it('says of whatever it does not take of listeners and network filters what to do instead', () => {
+    const silent = coverage().flatMap(({ key, fields }) => {
+      if (!OF_CONNECTIONS.test(key)) return [];
+      const without = fields.filter(
+        ({ verdict: { kind, note } }) => kind !== 'supported' && kind !== 'extension' && note === '',
+      );
+      return without.map(({ field }) => `${key}.${field.name}`);
+    });
+    assert.deepEqual(silent, []);
   });
 
   it('has no rows for fields that the schema does not have', () => {
