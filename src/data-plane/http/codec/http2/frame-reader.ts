@@ -48,11 +48,14 @@ export class FrameReader {
   /** Reads bytes[at..end), which are borrowed. */
   read(bytes: Buffer, at: number, end: number): void {
     while (!this.#isStopped) {
-      if (this.#headerBytes < FRAME_HEADER_BYTES) {
+      if (this.#headerBytes === 0 && end - at >= FRAME_HEADER_BYTES) {
+        this.#headerBytes = FRAME_HEADER_BYTES;
+        if (!this.#start(bytes, at)) return;
+        at += FRAME_HEADER_BYTES;
+      } else if (this.#headerBytes < FRAME_HEADER_BYTES) {
         if (at === end) return;
         at = this.#readHeader(bytes, at, end);
-        if (this.#headerBytes < FRAME_HEADER_BYTES) return;
-        if (!this.#start()) return;
+        if (this.#headerBytes < FRAME_HEADER_BYTES || !this.#start(this.#header, 0)) return;
       }
       if (this.#type === FrameType.DATA) {
         if (at === end && this.#rest > 0) return;
@@ -73,6 +76,7 @@ export class FrameReader {
     }
   }
 
+  /** Of a header that began in another read, or goes on in the next one. */
   #readHeader(bytes: Buffer, at: number, end: number): number {
     const header = this.#header;
     while (at < end && this.#headerBytes < FRAME_HEADER_BYTES) {
@@ -83,12 +87,12 @@ export class FrameReader {
     return at;
   }
 
-  #start(): boolean {
-    const header = this.#header;
-    this.#rest = (header[0]! << 16) | (header[1]! << 8) | header[2]!;
-    this.#type = header[3]!;
-    this.#flags = header[4]!;
-    this.#streamId = ((header[5]! & 0x7f) << 24) | (header[6]! << 16) | (header[7]! << 8) | header[8]!;
+  /** @param at where the header lies in `bytes`. */
+  #start(bytes: Buffer, at: number): boolean {
+    this.#rest = (bytes[at]! << 16) | (bytes[at + 1]! << 8) | bytes[at + 2]!;
+    this.#type = bytes[at + 3]!;
+    this.#flags = bytes[at + 4]!;
+    this.#streamId = ((bytes[at + 5]! & 0x7f) << 24) | (bytes[at + 6]! << 16) | (bytes[at + 7]! << 8) | bytes[at + 8]!;
     this.#padding = (this.#flags & FrameFlag.PADDED) === 0 ? 0 : -1;
     this.#keptBytes = 0;
     return this.#go(this.#handler.onFrameStart(this.#type, this.#flags, this.#streamId, this.#rest));
