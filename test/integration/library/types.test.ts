@@ -199,9 +199,9 @@ export const bootstrap: Bootstrap = { static_resources: { clusters: [{ /* cluste
     for (const name of ['connect_timeout', 'connectTimeout'])
       assert.match(await said(name), /connections.* Default 5 s/);
     assert.match(await said('type'), /^How the members are found\.\s+weir takes STATIC, STRICT_DNS,/);
-    assert.match(await said('eds_cluster_config'), /not supported by this build: the configuration is refused/);
+    assert.match(await said('transport_socket_matcher'), /not supported by this build: the configuration is refused/);
     assert.match(await said('transport_socket_matches'), /Transport sockets by endpoint metadata/);
-    assert.equal(offered.find(({ label }) => label === 'eds_cluster_config?')!.tags?.includes(DEPRECATED), true);
+    assert.equal(offered.find(({ label }) => label === 'transport_socket_matcher?')!.tags?.includes(DEPRECATED), true);
     assert.equal(offered.find(({ label }) => label === 'connect_timeout?')!.tags, undefined);
   });
 });
