@@ -22,7 +22,13 @@ export type { RuntimeDiscovery, RuntimeFiles, RuntimeLayerSettings } from './boo
 export { shownConfigYaml } from './bootstrap/shown-yaml.ts';
 export type { DiscoverableResources } from './discovery/discoverable-resources.ts';
 export type { ResourceType } from './discovery/resource-type.ts';
-export { type DiscoveredResource, type DiscoveredResponse, openResponseFile } from './discovery/response-file.ts';
+export {
+  type DiscoveredResource,
+  type DiscoveredResponse,
+  type OpenedResponse,
+  openResponse,
+  openResponseFile,
+} from './discovery/response-file.ts';
 export { RUNTIME_TYPE, type RuntimeResource } from './discovery/runtime-type.ts';
 export { readStoredResource } from './discovery/stored-resource.ts';
 export { type ConfigFault, type FaultSeverity, formatFault, hasErrors } from './fault.ts';

@@ -7,12 +7,13 @@ import { Sources } from '../../src/control-plane/subscription/sources.ts';
 import type { SubscriptionRequest, Subscriptions } from '../../src/control-plane/subscription/subscription.ts';
 import { type Logger, Loggers } from '../../src/log/index.ts';
 import { NO_FAULTS } from './faults.ts';
+import { ManualClock } from './manual-clock.ts';
 
 const SILENT = new Loggers({ levels: { default: 'off' }, sink: { write() {} }, threadId: 0 });
 
 /** From files. */
 export function fileSources(log: Logger = SILENT.get('config'), mode: 'reject' | 'warn' = 'warn'): Subscriptions {
-  return new Sources({ unknownFields: new UnknownFieldPolicy(mode), log, faults: NO_FAULTS });
+  return new Sources({ clock: new ManualClock(), unknownFields: new UnknownFieldPolicy(mode), log, faults: NO_FAULTS });
 }
 
 /** @param onRequest told of each; nothing else happens. */

@@ -56,16 +56,30 @@ export interface RefusedResource extends AnyDiscoveredResource {
 
 export type DiscoveredResource<Resource> = GoodResource<Resource> | RefusedResource;
 
-/**
- * @param wanted only of these; undefined for all.
- * @returns `faults` where the response itself cannot be read, with file and line.
- */
+/** A response for all who want some of it. */
+export interface OpenedResponse {
+  /** Of the response itself, with file and line. */
+  readonly warnings: readonly string[];
+  /** @param wanted only of these; undefined for all. */
+  of<Resource>(type: ResourceType<Resource>, wanted?: ReadonlySet<string>): DiscoveredResponse<Resource>;
+}
+
+/** As `openResponse`, for one who wants resources of one type. */
 export function openResponseFile<Resource>(
   file: string,
   type: ResourceType<Resource>,
   unknownFields: UnknownFieldPolicy,
   wanted?: ReadonlySet<string>,
 ): DiscoveredResponse<Resource> | { readonly faults: readonly string[] } {
+  const opened = openResponse(file, unknownFields);
+  return 'faults' in opened ? opened : opened.of(type, wanted);
+}
+
+/** @returns `faults` where the response itself cannot be read, with file and line. */
+export function openResponse(
+  file: string,
+  unknownFields: UnknownFieldPolicy,
+): OpenedResponse | { readonly faults: readonly string[] } {
   const schema = protoSchema();
   const list = new FaultList();
   const input = { configPath: file, configYaml: '' };
@@ -74,19 +88,47 @@ export function openResponseFile<Resource>(
   if (loaded === undefined || ofResponse.some(isError)) return { faults: list.all.filter(isError).map(formatFault) };
   const { document } = loaded;
   const response = loaded.message as unknown as MessageTypes[typeof RESPONSE_TYPE];
-  const opened = [...openedResources(response.resources, type, document, byResource)];
-  // What could not be opened has no name: it is told of to everybody.
-  const concerned = opened.filter(({ name }) => wanted === undefined || name === '' || wanted.has(name));
+  const warnings = ofResponse.map(formatFault);
+  /** There may be thousands of either, resources and those who ask for one. */
+  const indexes = new Map<string, ResourceIndex>();
   return {
-    version: response.version_info,
-    extent: 'all',
-    removed: [],
-    names: concerned.map(({ name }) => name),
-    warnings: ofResponse.map(formatFault),
-    *read() {
-      for (const resource of concerned) yield readOne(resource, type);
+    warnings,
+    of(type, wanted) {
+      let index = indexes.get(type.typeName);
+      if (index === undefined) {
+        index = indexOf(openedResources(response.resources, type, document, byResource));
+        indexes.set(type.typeName, index);
+      }
+      const concerned = wanted === undefined ? index.all : concernedOf(index, wanted);
+      return {
+        version: response.version_info,
+        extent: 'all',
+        removed: [],
+        names: concerned.map(({ name }) => name),
+        warnings,
+        *read() {
+          for (const resource of concerned) yield readOne(resource, type);
+        },
+      };
     },
   };
+}
+
+/** In their order. */
+interface ResourceIndex {
+  readonly all: readonly OpenedResource[];
+  readonly byName: ReadonlyMap<string, readonly number[]>;
+}
+
+function indexOf(resources: Iterable<OpenedResource>): ResourceIndex {
+  const all = [...resources];
+  return { all, byName: Map.groupBy(all.keys(), (at) => all[at]!.name) };
+}
+
+/** What could not be opened has no name: it is told of to everybody. */
+function concernedOf({ all, byName }: ResourceIndex, wanted: ReadonlySet<string>): readonly OpenedResource[] {
+  const places = ['', ...wanted].flatMap((name) => byName.get(name) ?? []);
+  return places.sort((a, b) => a - b).map((at) => all[at]!);
 }
 
 interface OpenedResource {

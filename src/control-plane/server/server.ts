@@ -153,7 +153,7 @@ export class Server {
     const unknownFields = UnknownFieldPolicy.forDynamic(deps.dynamicFields ?? TOLERANT, () =>
       this.#gauges.countDynamicUnknownField(),
     );
-    const subscriptions = new Sources({ unknownFields, log: loggers.get('config'), faults });
+    const subscriptions = new Sources({ clock, unknownFields, log: loggers.get('config'), faults });
     const lbKernel = new LbKernel(this.memory.shared, this.#lbModule);
     const runtime = new Runtime({
       stats: this.stats,

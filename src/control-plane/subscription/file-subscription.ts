@@ -1,92 +1,72 @@
-// Resources from a file that holds a DiscoveryResponse, which is read at the start and each time that another one is moved over it.
-// Main thread; a file is read as a whole, and one after the other.
+// What one owner wants of a file that holds a DiscoveryResponse, which is read at the start and each time that another one is moved
+// over it. One response after the other; of several that come meanwhile the last. Main thread.
 
-import { errorMessage } from '../../base/errors.ts';
 import type { FaultBoundary } from '../../base/fault-boundary.ts';
-import { openResponseFile, type UnknownFieldPolicy } from '../../config/index.ts';
 import type { Logger } from '../../log/index.ts';
-import type { FileSourceSettings } from '../../snapshot/index.ts';
-import { MoveWatch, type MoveWatchEvents } from './move-watch.ts';
+import type { FileReader, FileSource } from './file-source.ts';
 import type { Subscription, SubscriptionRequest } from './subscription.ts';
 
 export interface FileSubscriptionDependencies {
-  readonly unknownFields: UnknownFieldPolicy;
+  readonly source: FileSource;
+  /** As messages name it. */
+  readonly path: string;
   readonly log: Logger;
   readonly faults: FaultBoundary;
+  /** It reads nothing any more. */
+  readonly onClosed: () => void;
 }
 
-export class FileSubscription<Resource> implements Subscription {
-  readonly #source: FileSourceSettings;
+export class FileSubscription<Resource> implements Subscription, FileReader {
   readonly #request: Omit<SubscriptionRequest<Resource>, 'source'>;
   readonly #deps: FileSubscriptionDependencies;
-  #watch: MoveWatch | undefined;
   /** `again`: there is another file than the one that is being read. */
   #reading: 'no' | 'yes' | 'again' = 'no';
   #isClosed = false;
 
-  constructor(
-    source: FileSourceSettings,
-    request: Omit<SubscriptionRequest<Resource>, 'source'>,
-    deps: FileSubscriptionDependencies,
-  ) {
-    this.#source = source;
+  constructor(request: Omit<SubscriptionRequest<Resource>, 'source'>, deps: FileSubscriptionDependencies) {
     this.#request = request;
     this.#deps = deps;
   }
 
   start(): void {
-    const { log, faults } = this.#deps;
-    const { path, watchedFolder } = this.#source;
-    const events: MoveWatchEvents = {
-      onMoved: () => {
-        log.info(`${path} is read again: ${watchedFolder ?? path} has changed`);
-        this.#read();
-      },
-      onError: (error) => log.warning(`${path} is not watched: ${errorMessage(error)}`),
-    };
-    // Watched first: what changes between the two is read twice rather than not at all.
-    this.#watch =
-      watchedFolder === undefined
-        ? MoveWatch.ofPlace(path, faults, events)
-        : MoveWatch.ofFolder(watchedFolder, faults, events);
-    this.#read();
+    this.#deps.source.join(this);
   }
 
   close(): void {
+    if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#watch?.close();
+    this.#deps.source.leave(this);
+    this.#deps.onClosed();
   }
 
-  #read(): void {
+  read(): void {
     if (this.#reading !== 'no') {
       this.#reading = 'again';
       return;
     }
     this.#reading = 'yes';
-    this.#deps.faults.run(`taking over ${this.#source.path}`, async () => {
+    this.#deps.faults.run(`taking over ${this.#deps.path}`, async () => {
       try {
         await this.#takeOver();
       } finally {
         const isOutdated = this.#reading === 'again';
         this.#reading = 'no';
-        if (isOutdated && !this.#isClosed) this.#read();
+        if (isOutdated && !this.#isClosed) this.#deps.source.tellLater(this);
       }
     });
   }
 
   async #takeOver(): Promise<void> {
-    const { path } = this.#source;
+    const { source, path, log } = this.#deps;
     const { names, type, stats, owner } = this.#request;
-    const { unknownFields, log } = this.#deps;
     const attempt = stats.attempt();
-    const response = openResponseFile(path, type(), unknownFields, names);
-    if ('faults' in response) {
+    const opened = source.open();
+    if (opened === undefined) {
       attempt.failed();
-      for (const fault of response.faults) log.warning(`resources are not taken over: ${fault}`);
       owner.onFailed();
       return;
     }
-    for (const warning of response.warnings) log.warning(warning);
+    const response = opened.of(type(), names);
     let refusals: readonly string[];
     try {
       refusals = await owner.onResponse(response);

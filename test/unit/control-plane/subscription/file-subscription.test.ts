@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { type DiscoveredResponse, RUNTIME_TYPE, UnknownFieldPolicy } from '../../../../src/config/index.ts';
-import { FileSubscription } from '../../../../src/control-plane/subscription/file-subscription.ts';
-import type { SubscriptionOwner } from '../../../../src/control-plane/subscription/subscription.ts';
+import { Sources } from '../../../../src/control-plane/subscription/sources.ts';
+import type { Subscription, SubscriptionOwner } from '../../../../src/control-plane/subscription/subscription.ts';
 import { SubscriptionStats } from '../../../../src/control-plane/subscription/subscription-stats.ts';
 import { Loggers } from '../../../../src/log/index.ts';
 import { eventually } from '../../../support/eventually.ts';
@@ -21,18 +21,26 @@ function open(t: TestContext, owner: SubscriptionOwner<unknown>, names?: Readonl
   const { store } = statsFixture();
   const log: string[] = [];
   const sink = { write: ({ message }: { message: string }) => void log.push(message) };
-  const subscription = new FileSubscription(
-    { kind: 'file', path: file, watchedFolder: undefined },
-    { names, type: () => RUNTIME_TYPE, stats: SubscriptionStats.under(store, 'x.', new ManualClock()), owner },
-    {
-      unknownFields: new UnknownFieldPolicy('warn'),
-      log: new Loggers({ levels: { default: 'info' }, threadId: 0, sink }).get('config'),
-      faults,
-    },
-  );
+  const clock = new ManualClock();
+  const sources = new Sources({
+    clock,
+    unknownFields: new UnknownFieldPolicy('warn'),
+    log: new Loggers({ levels: { default: 'info' }, threadId: 0, sink }).get('config'),
+    faults,
+  });
+  const origin = { kind: 'file', path: file, watchedFolder: undefined } as const;
+  const subscribe = (owner: SubscriptionOwner<unknown>, names?: ReadonlySet<string>): Subscription => {
+    const stats = SubscriptionStats.under(store, 'x.', clock);
+    const source = { origin, initialFetchTimeoutMs: 0 };
+    return sources.subscribe({ source, names, type: () => RUNTIME_TYPE, stats, owner });
+  };
+  const subscription = subscribe(owner, names);
   t.after(() => subscription.close());
   return {
     subscription,
+    subscribe,
+    /** The opened response is not kept any longer. */
+    forget: () => clock.turn(1000),
     reports,
     log,
     value: (name: string): number => store.value(`x.update_${name}`) ?? 0,
@@ -125,5 +133,67 @@ describe('a subscription to a file', () => {
     opened.write(1, [layer('a'), layer('b'), cluster, layer('c')]);
     opened.subscription.start();
     assert.deepEqual(await told.promise, ['all', 'b', '', 'b: true', ': false']);
+  });
+});
+
+describe('subscriptions to one file', () => {
+  const layer = (name: string): object => ({ '@type': `type.googleapis.com/${RUNTIME_TYPE.typeName}`, name });
+
+  it('are told of the same response, each of its part, and open it once', async (t) => {
+    const count = 50;
+    const told: string[] = [];
+    const owner: SubscriptionOwner<unknown> = {
+      onResponse: ({ names, version }) => {
+        told.push(`${version} ${names}`);
+        return [];
+      },
+      onFailed: () => assert.fail(),
+    };
+    const opened = open(t, owner, new Set(['r0']));
+    const subscriptions = [opened.subscription];
+    for (let at = 1; at < count; at += 1) subscriptions.push(opened.subscribe(owner, new Set([`r${at}`])));
+    const names = subscriptions.map((_, at) => `r${at}`);
+    const resources = names.map((name) => ({ ...layer(name), unknown_field: 1 }));
+    opened.write(1, resources);
+    for (const each of subscriptions) each.start();
+    await eventually(() => told.length === count, 'all of them');
+    assert.deepEqual(
+      told,
+      names.map((name) => `1 ${name}`),
+    );
+    subscriptions[1]!.close();
+    opened.write(2, resources);
+    await eventually(() => told.length === 2 * count - 1, 'all that are left');
+    assert.equal(told.includes('2 r1'), false);
+    assert.equal(opened.log.filter((line) => /is read again/.test(line)).length, 1);
+  });
+
+  it('hear of it that comes while another is told of, and of one that comes late', async (t) => {
+    const told: string[] = [];
+    const owner = (name: string): SubscriptionOwner<unknown> => ({
+      onResponse: ({ version }) => {
+        told.push(`${name} ${version}`);
+        if (name === 'first' && version === '1') late.start();
+        return [];
+      },
+      onFailed: () => told.push(`${name} failed`),
+    });
+    const opened = open(t, owner('first'));
+    const late = opened.subscribe(owner('late'));
+    opened.write(1);
+    opened.subscription.start();
+    await eventually(() => told.length === 2, 'both');
+    opened.forget();
+    const last = opened.subscribe(owner('last'));
+    last.start();
+    await eventually(() => told.length === 3, 'the last');
+    assert.deepEqual(told, ['first 1', 'late 1', 'last 1']);
+    for (const each of [opened.subscription, late, last]) each.close();
+    opened.write(2);
+    const again = opened.subscribe(owner('again'));
+    again.start();
+    await eventually(() => told.length === 4, 'one that asks when nobody did');
+    assert.equal(told.at(-1), 'again 2');
+    again.close();
   });
 });

@@ -1,0 +1,132 @@
+// One file that holds a DiscoveryResponse, for all who ask for some of it: it is watched once, and opened once for as many as come
+// shortly after one another. They are told in turns, so that others get theirs. Main thread.
+
+import type { Clock } from '../../base/clock.ts';
+import { errorMessage } from '../../base/errors.ts';
+import type { FaultBoundary } from '../../base/fault-boundary.ts';
+import { TimeSlice } from '../../base/time-slice.ts';
+import { type OpenedResponse, openResponse, type UnknownFieldPolicy } from '../../config/index.ts';
+import type { Logger } from '../../log/index.ts';
+import type { FileSourceSettings } from '../../snapshot/index.ts';
+import { MoveWatch, type MoveWatchEvents } from './move-watch.ts';
+
+export interface FileSourceDependencies {
+  readonly clock: Clock;
+  readonly unknownFields: UnknownFieldPolicy;
+  readonly log: Logger;
+  readonly faults: FaultBoundary;
+}
+
+export interface FileReader {
+  /** There is something to be read, perhaps what has been read already. */
+  read(): void;
+}
+
+/** An opened response is many times as large as its file: so long after the last has been told, nobody else is expected. */
+const KEPT_MS = 1_000;
+
+export class FileSource {
+  readonly #settings: FileSourceSettings;
+  readonly #deps: FileSourceDependencies;
+  readonly #readers = new Set<FileReader>();
+  /** Those that are to be told, in this order. */
+  readonly #waiting = new Set<FileReader>();
+  /** From the first reader on. */
+  #slice: TimeSlice | undefined;
+  #isTelling = false;
+  #watch: MoveWatch | undefined;
+  /** Undefined where it could not be opened. */
+  #opened: { readonly response: OpenedResponse | undefined } | undefined;
+  #endKeeping = (): void => {};
+
+  constructor(settings: FileSourceSettings, deps: FileSourceDependencies) {
+    this.#settings = settings;
+    this.#deps = deps;
+  }
+
+  get hasReaders(): boolean {
+    return this.#readers.size > 0;
+  }
+
+  /** It is told soon, and each time that there is another file. */
+  join(reader: FileReader): void {
+    this.#readers.add(reader);
+    // Watched first: what changes between the two is read twice rather than not at all.
+    this.#watch ??= this.#startWatch();
+    this.tellLater(reader);
+  }
+
+  leave(reader: FileReader): void {
+    this.#readers.delete(reader);
+    this.#waiting.delete(reader);
+    if (this.hasReaders) return;
+    this.#watch?.close();
+    this.#watch = undefined;
+    this.#forget();
+  }
+
+  /** When it has its turn. */
+  tellLater(reader: FileReader): void {
+    this.#waiting.add(reader);
+    this.#tell();
+  }
+
+  /** @returns undefined where it cannot be read; the reason has been logged. */
+  open(): OpenedResponse | undefined {
+    this.#opened ??= { response: this.#openNow() };
+    return this.#opened.response;
+  }
+
+  #openNow(): OpenedResponse | undefined {
+    const { unknownFields, log } = this.#deps;
+    const opened = openResponse(this.#settings.path, unknownFields);
+    if ('faults' in opened) {
+      for (const fault of opened.faults) log.warning(`resources are not taken over: ${fault}`);
+      return undefined;
+    }
+    for (const warning of opened.warnings) log.warning(warning);
+    return opened;
+  }
+
+  #forget(): void {
+    this.#endKeeping();
+    this.#opened = undefined;
+  }
+
+  #startWatch(): MoveWatch {
+    const { log, faults } = this.#deps;
+    const { path, watchedFolder } = this.#settings;
+    const events: MoveWatchEvents = {
+      onMoved: () => {
+        log.info(`${path} is read again: ${watchedFolder ?? path} has changed`);
+        this.#forget();
+        for (const reader of this.#readers) this.#waiting.add(reader);
+        this.#tell();
+      },
+      onError: (error) => log.warning(`${path} is not watched: ${errorMessage(error)}`),
+    };
+    return watchedFolder === undefined
+      ? MoveWatch.ofPlace(path, faults, events)
+      : MoveWatch.ofFolder(watchedFolder, faults, events);
+  }
+
+  #tell(): void {
+    if (this.#isTelling) return;
+    this.#isTelling = true;
+    this.#slice ??= new TimeSlice();
+    const slice = this.#slice;
+    this.#deps.faults.run(`telling of ${this.#settings.path}`, async () => {
+      try {
+        for (const reader of this.#waiting) {
+          if (slice.isOverNow()) await slice.rest();
+          // It may have left meanwhile.
+          if (this.#waiting.delete(reader)) reader.read();
+        }
+      } finally {
+        this.#isTelling = false;
+        this.#endKeeping();
+        this.#endKeeping = this.#deps.clock.after(KEPT_MS, () => this.#forget());
+      }
+    });
+  }
+}
