@@ -141,9 +141,12 @@ describe('subscriptions to one file', () => {
 
   it('are told of the same response, each of its part, and open it once', async (t) => {
     const count = 50;
+    /** One list of warnings for each. */
+    const openings = new Set<readonly string[]>();
     const told: string[] = [];
     const owner: SubscriptionOwner<unknown> = {
-      onResponse: ({ names, version }) => {
+      onResponse: ({ names, version, warnings }) => {
+        openings.add(warnings);
         told.push(`${version} ${names}`);
         return [];
       },
@@ -153,7 +156,7 @@ describe('subscriptions to one file', () => {
     const subscriptions = [opened.subscription];
     for (let at = 1; at < count; at += 1) subscriptions.push(opened.subscribe(owner, new Set([`r${at}`])));
     const names = subscriptions.map((_, at) => `r${at}`);
-    const resources = names.map((name) => ({ ...layer(name), unknown_field: 1 }));
+    const resources = names.map((name) => layer(name));
     opened.write(1, resources);
     for (const each of subscriptions) each.start();
     await eventually(() => told.length === count, 'all of them');
@@ -161,6 +164,7 @@ describe('subscriptions to one file', () => {
       told,
       names.map((name) => `1 ${name}`),
     );
+    assert.equal(openings.size, 1);
     subscriptions[1]!.close();
     opened.write(2, resources);
     await eventually(() => told.length === 2 * count - 1, 'all that are left');
