@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { appendFileSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -40,6 +40,27 @@ describe('a file that is read whole', () => {
       problem: `has ${GIB} bytes, more than the limit ${LIMIT}`,
     });
     assert.ok(process.memoryUsage().rss - before < GIB / 4);
+  });
+
+  it('is closed again, whatever it is', () => {
+    writeFileSync(place('file'), 'x');
+    const before = readdirSync('/proc/self/fd').length;
+    for (let n = 0; n < 5; n++) {
+      readWholeFile(place('file'), LIMIT);
+      readWholeFile(place('file'), 0);
+      readWholeFile(folder, LIMIT);
+      readWholeFile(place('none'), LIMIT);
+    }
+    assert.equal(readdirSync('/proc/self/fd').length, before);
+  });
+
+  it('of the kernel has a limit, too, which it may reach', () => {
+    const bytes = readFileSync('/proc/version');
+    assert.deepEqual(readWholeFile('/proc/version', bytes.length), { bytes });
+    const most = bytes.length - 1;
+    assert.deepEqual(readWholeFile('/proc/version', most), {
+      problem: `has ${most} and more bytes, more than the limit ${most}`,
+    });
   });
 
   it('may be one of the kernel, which says that it is empty', () => {

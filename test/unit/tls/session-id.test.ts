@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { TLSSocket } from 'node:tls';
 import fc from 'fast-check';
-import { idIn } from '../../../src/tls/session-id.ts';
+import { idIn, sessionIdOf } from '../../../src/tls/session-id.ts';
 
 /** One element of DER, with its length in as many bytes as it takes. */
 function element(tag: number, content: Buffer): Buffer {
@@ -48,4 +49,29 @@ test('what is no session, or is cut off before the end of the identifier, has no
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 80 }), (bytes) => /^([0-9a-f]{2}){0,32}$/.test(idIn(Buffer.from(bytes)))),
   );
+});
+
+test('what stands in place of the parts of a session is none', () => {
+  const [version, protocol] = [integer(1), integer(3, 3)];
+  const cipher = element(0x04, Buffer.from([0xc0, 0x2b]));
+  for (const parts of [
+    [],
+    [version],
+    [version, protocol],
+    [version, protocol, cipher],
+    [version, version, version, cipher],
+  ]) {
+    assert.equal(idIn(element(0x30, Buffer.concat(parts))), '', `${parts.length} parts`);
+  }
+});
+
+test('a socket is asked for its session unless it speaks TLS 1.3, if it can tell one', () => {
+  const own = session(Buffer.alloc(32, 7), Buffer.alloc(0));
+  const idOf = (version: string, handle: object | null): string =>
+    sessionIdOf({ getProtocol: () => version, _handle: handle } as unknown as TLSSocket);
+  assert.equal(idOf('TLSv1.2', { getSession: () => own }), '07'.repeat(32));
+  assert.equal(idOf('TLSv1.2', { getSession: () => undefined }), '');
+  assert.equal(idOf('TLSv1.2', {}), '');
+  assert.equal(idOf('TLSv1.2', null), '');
+  assert.equal(idOf('TLSv1.3', { getSession: () => assert.fail('asked') }), '');
 });

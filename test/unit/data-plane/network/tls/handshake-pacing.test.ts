@@ -78,7 +78,10 @@ class Fixture {
       },
     };
     this.asked.push(handshake);
-    this.loop.run(() => void this.pacing.ask(handshake, isOfUpstream));
+    this.loop.run(() => {
+      const hasBegun = isOfUpstream ? this.pacing.ask(handshake, true) : this.pacing.ask(handshake);
+      assert.equal(hasBegun, this.begun.includes(id));
+    });
   }
 
   askMany(count: number, costMs: number, isOfUpstream = false): void {
@@ -92,6 +95,21 @@ describe('handshakes', () => {
     fixture.askMany(3, 0.25);
     assert.deepEqual(fixture.begun, [0, 1, 2]);
     assert.equal(fixture.pacing.waiting, 0);
+  });
+
+  it('asked for in one callback begin behind one another, each behind the work of the one before', () => {
+    const fixture = new Fixture();
+    const begun: string[] = [];
+    fixture.loop.run(() => {
+      for (const name of ['first', 'second']) {
+        const begin = (): void => {
+          begun.push(name);
+          fixture.loop.nextTick(() => void begun.push(`${name} worked`));
+        };
+        assert.equal(fixture.pacing.ask({ begin }), name === 'first');
+      }
+    });
+    assert.deepEqual(begun, ['first', 'first worked', 'second', 'second worked']);
   });
 
   it('that come together begin in order, in each turn as many as fit into its time', () => {
