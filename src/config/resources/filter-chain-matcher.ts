@@ -16,7 +16,7 @@ const FORMAT = 'proxy.config.core.v3.SubstitutionFormatString';
 /** Message types of the actions. */
 export const FILTER_CHAIN_ACTIONS: readonly string[] = [NAME, FORMAT];
 
-const OF_CLIENT_HELLO = /\.network\.v3\.(?:ServerName|TransportProtocol|ApplicationProtocol)Input$/;
+const OF_CLIENT_HELLO = /\.network\.v3\.(?:ServerName|TransportProtocol|ApplicationProtocol)Input/;
 /** What is known of a client before its handshake. */
 const INPUTS: ReadonlySet<MatchInput['kind']> = new Set(
   [...CONNECTION_INPUTS].filter((kind) => !['uri-san', 'dns-san', 'subject'].includes(kind)),

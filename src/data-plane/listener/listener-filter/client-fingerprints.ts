@@ -29,7 +29,7 @@ const VERSION_NAMES: Readonly<Record<number, string>> = {
   768: 's3',
   2: 's2',
 };
-const ALPHANUMERIC = /^[0-9A-Za-z]$/;
+const ALPHANUMERIC = /[0-9A-Za-z]/;
 
 /** 32 hexadecimal digits. */
 export function ja3Fingerprint({ version, ciphers, extensions, groups, pointFormats }: ClientAnnouncement): string {
@@ -48,7 +48,7 @@ export function ja4Fingerprint(client: ClientAnnouncement): string {
   const hashed = extensions.filter((type) => type !== SERVER_NAME && type !== APPLICATION_PROTOCOLS);
   const algorithms = client.signatureAlgorithms.filter(isMeant).map(hex);
   const listed = [sorted(hashed), algorithms.join(',')].filter((text) => text !== '').join('_');
-  return `${first}_${digest(sorted(ciphers))}_${extensions.length === 0 ? NONE : digest(listed)}`;
+  return `${first}_${digest(sorted(ciphers))}_${digest(listed)}`;
 }
 
 /** 0x0a0a, 0x1a1a, …, 0xfafa say nothing. */

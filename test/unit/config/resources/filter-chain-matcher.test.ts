@@ -77,6 +77,12 @@ describe('filter_chain_matcher', () => {
     assert.deepEqual(errorsOf(chosenBy({ on_no_match: toFormattedChain({ json_format: { a: 'b' } }) })), [
       `${action}.json_format: is no name of a filter chain: use text_format_source`,
     ]);
+    const formatters = [{ name: 'f', typed_config: { '@type': 'type.googleapis.com/google.protobuf.StringValue' } }];
+    const warned = load(chosenBy({ on_no_match: toFormattedChain({ ...format, formatters }) }));
+    assert.match(
+      faultTexts(warned, 'warning')[0]!,
+      /on_no_match\.action\.typed_config\.formatters: .*operators of extensions/,
+    );
     const wrong = toFormattedChain({ text_format_source: { inline_string: '%NO_SUCH%' } });
     assert.match(errorsOf(chosenBy({ on_no_match: wrong }))[0]!, /text_format_source: .*NO_SUCH/);
   });
@@ -102,9 +108,10 @@ describe('filter_chain_matcher', () => {
   });
 
   it('asks for what is known before handshakes and requests', () => {
-    const ssl = 'type.googleapis.com/envoy.extensions.matching.common_inputs.ssl.v3.SubjectInput';
+    const ssl = 'type.googleapis.com/envoy.extensions.matching.common_inputs.ssl.v3';
     const http = 'type.googleapis.com/envoy.type.matcher.v3.HttpRequestHeaderMatchInput';
-    for (const typed_config of [{ '@type': ssl }, { '@type': http, header_name: 'a' }]) {
+    const secured = ['SubjectInput', 'UriSanInput', 'DnsSanInput'].map((name) => ({ '@type': `${ssl}.${name}` }));
+    for (const typed_config of [...secured, { '@type': http, header_name: 'a' }]) {
       const input = { name: 'input', typed_config };
       const tree = { matcher_tree: { input, exact_match_map: { map: { a: toChain('a') } } } };
       assert.deepEqual(errorsOf(chosenBy(tree)), [
