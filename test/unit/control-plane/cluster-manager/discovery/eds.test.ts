@@ -143,6 +143,8 @@ describe('a cluster whose endpoints come by discovery', () => {
     assert.deepEqual(clusters.ports(), []);
     assert.equal(clusters.manager.cluster('web')!.settings.overprovisioningFactor, 140);
     assert.deepEqual([opened.value('assignment_timeout_received'), opened.value('assignment_stale')], [2, 1]);
+    const [managed] = clusters.manager.managed();
+    assert.equal(managed!.assignment!.known, undefined);
     feed.respond('web', '3', [assignment([1], { policy })]);
     feed.respond('web', '4', [assignment([1])]);
     clusters.clock.turn(10_000);
