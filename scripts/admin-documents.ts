@@ -275,6 +275,11 @@ const TABLES: Readonly<Record<string, Listed>> = {
     under: 'cluster_manager.cds., listener_manager.lds., runtime., sds.<secret>.',
     what: 'Clusters, listeners and runtime layers that come by discovery, and secrets in files, where there are any; beside them the text `version_text`',
   },
+  CONTROL_PLANE_STATS: {
+    under:
+      'control_plane., cluster_manager.cds.control_plane., listener_manager.lds.control_plane., eds.control_plane., …',
+    what: 'Streams to management servers: that of all types, and those of one; beside them the text `identifier`, the name that a server gives itself',
+  },
   SECRET_STATS: { under: 'sds.<secret>.', what: 'Secrets in files' },
   DISPATCHER_STATS: {
     under: 'server.dispatcher., listener_manager.worker_<n>.dispatcher.',

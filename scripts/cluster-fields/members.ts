@@ -21,6 +21,8 @@ import {
   LOGICAL_DNS,
   METADATA,
   RESOLVER,
+  SERVERS,
+  SOURCES,
   STRICT_DNS,
 } from './tests.ts';
 
@@ -52,9 +54,57 @@ export const MEMBERS_NOTES: Readonly<Record<string, MessageNotes>> = {
     fields: {
       path: ['A file that holds a DiscoveryResponse.', 'none'],
       path_config_source: ['The same, with a folder that is watched in its place.', 'none', EDS_FILES],
+      api_config_source: ['A management server, over a stream of its own for endpoints.', 'none', SERVERS],
+      ads: ['The stream of `dynamic_resources.ads_config`.', 'none', SERVERS],
       initial_fetch_timeout: ['A cluster that gets no answer is taken as one without members after this.', '15 s', EDS],
       resource_api_version: ['Resources of both generations are read.', '`AUTO`'],
     },
+  },
+  'proxy.config.core.v3.ApiConfigSource': {
+    test: SOURCES,
+    fields: {
+      api_type: ['`GRPC` hears all there is, `DELTA_GRPC` what has changed.', 'required', SERVERS],
+      grpc_services: ['The server, and one that stands in for it.', 'required', SERVERS],
+      rate_limit_settings: ['Bounds requests.', 'any number'],
+      set_node_on_first_message_only: ['Later requests of a stream do not say who asks.', 'false'],
+      transport_api_version: ['Whose names the service goes by.', '`AUTO`: those of the bootstrap', SERVERS],
+    },
+  },
+  'proxy.config.core.v3.RateLimitSettings': {
+    test: SOURCES,
+    fields: {
+      max_tokens: ['Requests at once.', '100'],
+      fill_rate: ['Requests a second behind them.', '10'],
+    },
+  },
+  'proxy.config.core.v3.GrpcService': {
+    test: SOURCES,
+    fields: {
+      envoy_grpc: ['The server is a cluster of the bootstrap.', 'required'],
+      google_grpc: ['Nothing: it is refused here.', 'none'],
+      timeout: ['Nothing: streams stay.', 'none'],
+      initial_metadata: ['Said with each stream.', 'none'],
+    },
+  },
+  'proxy.config.core.v3.GrpcService.EnvoyGrpc': {
+    test: SOURCES,
+    fields: {
+      cluster_name: ['Whose hosts are asked in turn, the healthy ones first.', 'required'],
+      authority: ['Of the requests.', 'name of the cluster'],
+      max_receive_message_length: ['A longer message ends the stream.', '256 MiB'],
+    },
+  },
+  'proxy.config.core.v3.GrpcService.GoogleGrpc': {
+    test: SOURCES,
+    fields: {
+      target_uri: ['Nothing: it is refused here.', 'none'],
+      channel_credentials: ['Nothing: it is refused here.', 'none'],
+      stat_prefix: ['Nothing: it is refused here.', 'none'],
+    },
+  },
+  'proxy.config.core.v3.GrpcService.GoogleGrpc.ChannelCredentials': {
+    test: SOURCES,
+    fields: { local_credentials: ['Nothing: it is refused here.', 'none'] },
   },
   'proxy.config.core.v3.PathConfigSource': {
     test: EDS_SETTINGS,

@@ -73,3 +73,5 @@ export const RETRY_SETTINGS = 'test/unit/config/resources/retry-policy.test.ts';
 export const ROUTE_MATCH = 'test/unit/config/resources/route-match.test.ts';
 export const REDIS = 'test/integration/redis-upstreams.test.ts';
 export const ROUTES = 'test/unit/config/resources/route-table.test.ts';
+export const SOURCES = 'test/unit/config/resources/config-source.test.ts';
+export const SERVERS = 'test/integration/discovery-servers.test.ts';

@@ -21,10 +21,26 @@ export type {
 export type { RuntimeDiscovery, RuntimeFiles, RuntimeLayerSettings } from './bootstrap/runtime.ts';
 export { shownConfigYaml } from './bootstrap/shown-yaml.ts';
 export type { DiscoverableResources } from './discovery/discoverable-resources.ts';
+export type { DiscoveredResource, DiscoveredResponse } from './discovery/discovered-response.ts';
+export {
+  AGGREGATED_SERVICE,
+  DISCOVERY_SERVICES,
+  type DiscoveryService,
+  discoveryService,
+} from './discovery/discovery-services.ts';
+export {
+  encodeChangesRequest,
+  encodeStateRequest,
+  type NodeMessage,
+  nodeMessage,
+  openChangesResponse,
+  openStateResponse,
+  type RawResource,
+  type RawResponse,
+} from './discovery/exchange-messages.ts';
+export { readRawResource } from './discovery/read-raw-resource.ts';
 export type { ResourceType } from './discovery/resource-type.ts';
 export {
-  type DiscoveredResource,
-  type DiscoveredResponse,
   type OpenedResponse,
   openResponse,
   openResponseFile,
@@ -62,6 +78,7 @@ export type { FaultSink } from './resources/fault-sink.ts';
 export { CONNECTION_STATE_KEYS, REQUEST_STATE_KEYS } from './resources/filter-state.ts';
 export { parseFormat } from './resources/format/format-string.ts';
 export { convertSubstitutionFormat } from './resources/format/line-format.ts';
+export { initialMetadata } from './resources/grpc-metadata.ts';
 export { convertCookie } from './resources/hash-policy.ts';
 export { convertHeaderAdditions, convertHeaderMutations } from './resources/header-edits.ts';
 export type { HttpFilterManifest, HttpFilterManifests, RouteFilterManifest } from './resources/http-filter.ts';

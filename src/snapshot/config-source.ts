@@ -1,8 +1,10 @@
-// Where resources come from that may change while the proxy runs. Main alone reads it, of whatever asks for some.
+// Where resources come from that may change while the proxy runs. Plain data: clusters and listeners carry it.
 
 export interface ConfigSourceSettings {
-  readonly origin: FileSourceSettings;
-  /** Who starts waits no longer for the first answer; 0 for any time. */
+  readonly origin: FileSourceSettings | AggregatedSourceSettings | GrpcSourceSettings;
+  /** Whose type URLs resources are asked for by; those of both are read. */
+  readonly resourceGeneration: 'v2' | 'v3';
+  /** The start of the server waits no longer for the first answer; 0 for any time. */
   readonly initialFetchTimeoutMs: number;
 }
 
@@ -12,4 +14,36 @@ export interface FileSourceSettings {
   readonly path: string;
   /** It is read again when something is moved here; the file itself when undefined. */
   readonly watchedFolder: string | undefined;
+}
+
+/** The stream that brings resources of all types, whose server the bootstrap names. */
+export interface AggregatedSourceSettings {
+  readonly kind: 'ads';
+}
+
+/** A stream to a management server. */
+export interface GrpcSourceSettings {
+  readonly kind: 'grpc';
+  /** What a response tells: all there is, or what has changed. */
+  readonly form: 'state' | 'changes';
+  /** The next is tried where one does not answer. At least one. */
+  readonly servers: readonly ManagementServerSettings[];
+  readonly transportGeneration: 'v2' | 'v3';
+  readonly nodeOnFirstMessageOnly: boolean;
+  /** Of requests; undefined for any number. */
+  readonly rateLimit: RequestRateSettings | undefined;
+}
+
+export interface ManagementServerSettings {
+  readonly cluster: string;
+  readonly authority: string;
+  readonly metadata: readonly { readonly key: string; readonly value: string }[];
+  /** Of a message; 0 for what this build allows. */
+  readonly maxMessageBytes: number;
+}
+
+export interface RequestRateSettings {
+  /** At once. */
+  readonly burst: number;
+  readonly perSecond: number;
 }

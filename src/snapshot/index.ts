@@ -57,7 +57,13 @@ export type {
   ZoneRoutingSettings,
 } from './cluster.ts';
 export { NO_CELLS, namesMembers } from './cluster.ts';
-export type { ConfigSourceSettings, FileSourceSettings } from './config-source.ts';
+export type {
+  ConfigSourceSettings,
+  FileSourceSettings,
+  GrpcSourceSettings,
+  ManagementServerSettings,
+  RequestRateSettings,
+} from './config-source.ts';
 export type { DrainedListeners, DrainProgress, DrainState, DrainStrategy } from './drain.ts';
 export type {
   ConnectionPredicate,

@@ -26,7 +26,7 @@ export type { Counter, Gauge, StatBlock } from './stat-block.ts';
 export { type HistogramUnit, type StatRow, type StatTable, statTable } from './stat-table.ts';
 export { StatsStore, type StatsStoreOptions } from './store.ts';
 export * from './tables/index.ts';
-export { SUBSCRIPTION_VERSION_TEXT } from './tables/managers.ts';
+export { CONTROL_PLANE_IDENTIFIER, SUBSCRIPTION_VERSION_TEXT } from './tables/managers.ts';
 export { SERVER_VERSION_TEXT } from './tables/server.ts';
 export { cleanStatName } from './tags/name-tokens.ts';
 export type { RegexTag, Tag, TagOptions } from './tags/tag-producer.ts';

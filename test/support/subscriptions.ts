@@ -3,17 +3,33 @@
 import assert from 'node:assert/strict';
 import { UnknownFieldPolicy } from '../../src/config/index.ts';
 import type { ClusterManagerDependencies } from '../../src/control-plane/cluster-manager/cluster-manager.ts';
-import { Sources } from '../../src/control-plane/subscription/sources.ts';
+import { Sources, type SourcesDependencies } from '../../src/control-plane/subscription/sources.ts';
 import type { SubscriptionRequest, Subscriptions } from '../../src/control-plane/subscription/subscription.ts';
 import { type Logger, Loggers } from '../../src/log/index.ts';
 import { NO_FAULTS } from './faults.ts';
 import { ManualClock } from './manual-clock.ts';
+import { statsFixture } from './stats.ts';
 
 const SILENT = new Loggers({ levels: { default: 'off' }, sink: { write() {} }, threadId: 0 });
 
 /** From files. */
 export function fileSources(log: Logger = SILENT.get('config'), mode: 'reject' | 'warn' = 'warn'): Subscriptions {
-  return new Sources({ clock: new ManualClock(), unknownFields: new UnknownFieldPolicy(mode), log, faults: NO_FAULTS });
+  const clock = new ManualClock();
+  return sourcesWith({ clock, unknownFields: new UnknownFieldPolicy(mode), log, faults: NO_FAULTS });
+}
+
+/** Without a management server. */
+export function sourcesWith(
+  own: Pick<SourcesDependencies, 'clock' | 'unknownFields' | 'log' | 'faults'>,
+): Subscriptions {
+  return new Sources({
+    ...own,
+    stats: statsFixture().store,
+    cluster: () => undefined,
+    aggregated: undefined,
+    bootstrap: new Uint8Array(0),
+    buildVersion: '',
+  });
 }
 
 /** @param onRequest told of each; nothing else happens. */

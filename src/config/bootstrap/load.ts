@@ -10,6 +10,7 @@ import { DiscoverableResources } from '../discovery/discoverable-resources.ts';
 import { FaultList } from '../fault-list.ts';
 import type { Bootstrap } from '../proto/generated/messages.ts';
 import { type LoadedMessage, loadMessage } from '../proto/load-message.ts';
+import type { Generation } from '../proto/message-names.ts';
 import { type ProtoSchema, protoSchema } from '../proto/root.ts';
 import { UnknownFieldPolicy } from '../proto/unknown-fields.ts';
 import { ResourceChecks } from '../resource-checks.ts';
@@ -25,7 +26,7 @@ import { checkAppleLookups, checkBootstrap } from './bootstrap-checks.ts';
 import type { BootstrapConfig, LoadBootstrapInput, LoadBootstrapResult } from './bootstrap-config.ts';
 import { convertClusterManager } from './cluster-manager.ts';
 import { DocumentFaults, inSourceOrder } from './document-faults.ts';
-import { convertDynamicResources } from './dynamic-resources.ts';
+import { convertDynamicResources, sourceContext } from './dynamic-resources.ts';
 import { checkImpliedExtensions, impliedByBootstrap } from './implied-extensions.ts';
 import { convertLogFormat } from './log-format.ts';
 import { completeNode, convertNode } from './node.ts';
@@ -76,7 +77,7 @@ function examine(
   const checks = ResourceChecks.of(schema, extensions);
   const deprecatedFields = checks.check({ type, message, generation }, '', faults, disabled);
   checkImpliedExtensions(impliedByBootstrap(bootstrap), disabled, faults);
-  return { config: convertBootstrap(bootstrap, input, faults), deprecatedFields };
+  return { config: convertBootstrap(bootstrap, generation, input, faults), deprecatedFields };
 }
 
 function withMessages(
@@ -91,18 +92,26 @@ function withMessages(
   return { ...config, messages, environment: input.environment };
 }
 
-function convertBootstrap(bootstrap: Bootstrap, input: LoadBootstrapInput, faults: FaultSink): ConvertedBootstrap {
+function convertBootstrap(
+  bootstrap: Bootstrap,
+  generation: Generation,
+  input: LoadBootstrapInput,
+  faults: FaultSink,
+): ConvertedBootstrap {
   const node = convertNode(bootstrap.node, input);
   checkBootstrap(bootstrap, node, faults);
-  const runtimeLayers = convertRuntime(bootstrap, node.cluster, faults);
-  checkAppleLookups(bootstrap, runtimeLayers, faults);
   const messages = bootstrap.static_resources?.clusters ?? [];
   const secured = messages.filter(isSecured).map(({ name }) => name);
   const clusters = new ClusterNames(
     messages.map(({ name }) => name),
     { secured },
   );
-  const conversion = bootstrapConversion(bootstrap, input, node, faults);
+  const conversion = {
+    ...bootstrapConversion(bootstrap, input, node, faults),
+    sources: sourceContext(bootstrap, generation),
+  };
+  const runtimeLayers = convertRuntime(bootstrap, node.cluster, conversion);
+  checkAppleLookups(bootstrap, runtimeLayers, faults);
   const { environment, findLogPathFault } = input;
   const admin = convertAdmin(bootstrap.admin, 'admin', {
     faults,
@@ -115,7 +124,7 @@ function convertBootstrap(bootstrap: Bootstrap, input: LoadBootstrapInput, fault
     node,
     ...(admin === undefined ? {} : { admin }),
     ...convertStaticResources(bootstrap, conversion),
-    dynamicResources: convertDynamicResources(bootstrap),
+    dynamicResources: convertDynamicResources(bootstrap, conversion),
     discoverable: new DiscoverableResources(conversion, input.extensions, input.disabledExtensions),
     runtimeLayers,
     ...convertStats(bootstrap, faults),

@@ -13,6 +13,7 @@ import {
 import type { ConfigSourceSettings } from '../../snapshot/index.ts';
 import type { Bootstrap, RuntimeLayer_RtdsLayer, Struct } from '../proto/generated/messages.ts';
 import { convertConfigSource } from '../resources/config-source.ts';
+import type { Conversion } from '../resources/conversion.ts';
 import type { FaultSink } from '../resources/fault-sink.ts';
 import { flatRuntimeValues, invalidEntryText } from '../resources/runtime-struct.ts';
 import { fieldPath, itemPath } from '../source/field-path.ts';
@@ -50,8 +51,9 @@ export interface RuntimeFiles {
 export function convertRuntime(
   bootstrap: Bootstrap,
   serviceCluster: string,
-  faults: FaultSink,
+  conversion: Conversion,
 ): readonly RuntimeLayerSettings[] {
+  const { faults } = conversion;
   const { runtime, layered_runtime: layered } = bootstrap;
   if (layered !== null) {
     if (runtime !== null) faults.warning('runtime', 'has no effect beside layered_runtime');
@@ -60,7 +62,7 @@ export function convertRuntime(
       ({ name, static_layer: values, disk_layer: disk, admin_layer: admin, rtds_layer: rtds }, index) => {
         if (admin !== null) return [adminLayer(name)];
         const at = itemPath('layered_runtime.layers', index);
-        if (rtds !== null) return discoveredLayer(name, rtds, fieldPath(at, 'rtds_layer'), faults);
+        if (rtds !== null) return discoveredLayer(name, rtds, fieldPath(at, 'rtds_layer'), conversion);
         if (disk !== null) {
           const { symlink_root: root, subdirectory, append_service_cluster: appends } = disk;
           if (root === '') faults.warning(fieldPath(at, 'disk_layer'), 'has no symlink_root; the layer is left out');
@@ -89,14 +91,13 @@ function discoveredLayer(
   name: string,
   { name: resource, rtds_config: config }: RuntimeLayer_RtdsLayer,
   at: string,
-  faults: FaultSink,
+  conversion: Conversion,
 ): RuntimeLayerSettings[] {
   if (config === null) {
-    faults.error(at, 'needs rtds_config, which says where it comes from');
+    conversion.faults.error(at, 'needs rtds_config, which says where it comes from');
     return [];
   }
-  // The support table has refused the others.
-  const source = convertConfigSource(config);
+  const source = convertConfigSource(config, fieldPath(at, 'rtds_config'), conversion);
   return source === undefined ? [] : [{ name, kind: 'discovered', values: new Map(), discovery: { resource, source } }];
 }
 

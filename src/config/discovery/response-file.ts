@@ -1,7 +1,6 @@
 // A DiscoveryResponse in a file → resources of one type, each for itself: what is wrong with one of them does not keep the others
 // from being used. Main thread, synchronous; each resource is read when it is asked for, so that the caller can rest between two.
 
-import { DocumentFaults } from '../bootstrap/document-faults.ts';
 import { type ConfigFault, formatFault } from '../fault.ts';
 import { FaultList } from '../fault-list.ts';
 import { type AnyMessage, type UnpackedAny, unpackAny } from '../proto/any.ts';
@@ -9,52 +8,14 @@ import type { MessageTypes } from '../proto/generated/messages.ts';
 import { loadMessage } from '../proto/load-message.ts';
 import { protoSchema } from '../proto/root.ts';
 import type { UnknownFieldPolicy } from '../proto/unknown-fields.ts';
-import { encodeMessage } from '../proto/wire-parts.ts';
 import type { ConfigDocument } from '../source/config-document.ts';
 import { itemPath, parsePath } from '../source/field-path.ts';
-import type { DeprecatedFields } from '../support/index.ts';
+import type { DiscoveredResponse } from './discovered-response.ts';
+import { isError, type OpenedResource, readResource } from './read-resource.ts';
 import type { ResourceType } from './resource-type.ts';
 
 const RESPONSE_TYPE = 'proxy.service.discovery.v3.DiscoveryResponse';
 const RESOURCES = 'resources';
-const NOTHING = new Uint8Array(0);
-
-/** A response that could be read, which says nothing of its resources yet. */
-export interface DiscoveredResponse<Resource> {
-  readonly version: string;
-  /** `all`: there are no others, of those that were asked for. `changes`: others are as they were. */
-  readonly extent: 'all' | 'changes';
-  /** Of those that there are no longer; for `changes` only. */
-  readonly removed: readonly string[];
-  /** In their order; empty for those that have none, or could not be opened. */
-  readonly names: readonly string[];
-  /** Of the response itself, with file and line. */
-  readonly warnings: readonly string[];
-  /** Reads them, one with each step. Once. */
-  read(): Iterable<DiscoveredResource<Resource>>;
-}
-
-interface AnyDiscoveredResource {
-  readonly name: string;
-  /** In its binary form; empty where it could not be opened. */
-  readonly message: Uint8Array;
-  /** With file and line. */
-  readonly warnings: readonly string[];
-}
-
-export interface GoodResource<Resource> extends AnyDiscoveredResource {
-  readonly isGood: true;
-  readonly resource: Resource;
-  readonly deprecatedFields: DeprecatedFields;
-}
-
-export interface RefusedResource extends AnyDiscoveredResource {
-  readonly isGood: false;
-  /** Why, with file and line; at least one. */
-  readonly errors: readonly string[];
-}
-
-export type DiscoveredResource<Resource> = GoodResource<Resource> | RefusedResource;
 
 /** A response for all who want some of it. */
 export interface OpenedResponse {
@@ -107,7 +68,7 @@ export function openResponse(
         names: concerned.map(({ name }) => name),
         warnings,
         *read() {
-          for (const resource of concerned) yield readOne(resource, type);
+          for (const resource of concerned) yield readResource(resource, type);
         },
       };
     },
@@ -129,33 +90,6 @@ function indexOf(resources: Iterable<OpenedResource>): ResourceIndex {
 function concernedOf({ all, byName }: ResourceIndex, wanted: ReadonlySet<string>): readonly OpenedResource[] {
   const places = ['', ...wanted].flatMap((name) => byName.get(name) ?? []);
   return places.sort((a, b) => a - b).map((at) => all[at]!);
-}
-
-interface OpenedResource {
-  readonly name: string;
-  /** Undefined where it is of no type that was asked for. */
-  readonly content: UnpackedAny | undefined;
-  readonly at: string;
-  /** Met when the response was read. */
-  readonly faults: readonly ConfigFault[];
-  readonly document: ConfigDocument;
-}
-
-function readOne<Resource>(
-  { name, content, at, faults: met, document }: OpenedResource,
-  type: ResourceType<Resource>,
-): DiscoveredResource<Resource> {
-  const list = new FaultList();
-  list.addAll(met);
-  const faults = new DocumentFaults(document, list);
-  if (content === undefined) faults.error(at, `is no ${type.typeName}`);
-  const read = content && type.read(content, at, faults);
-  const warnings = list.all.filter((fault) => !isError(fault)).map(formatFault);
-  const message = content === undefined ? NOTHING : encodeMessage(content.type, content.message);
-  if (list.hasErrors || read?.resource === undefined) {
-    return { isGood: false, name, message, warnings, errors: list.all.filter(isError).map(formatFault) };
-  }
-  return { isGood: true, name, message, warnings, resource: read.resource, deprecatedFields: read.deprecatedFields };
 }
 
 function* openedResources(
@@ -197,8 +131,4 @@ function assign(faults: readonly ConfigFault[]): AssignedFaults {
     byResource.set(index, own);
   }
   return { ofResponse, byResource };
-}
-
-function isError({ severity }: ConfigFault): boolean {
-  return severity === 'error';
 }

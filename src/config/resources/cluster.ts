@@ -115,7 +115,7 @@ function convertMembers(message: Cluster, at: string, conversion: Conversion): M
     return cache === undefined ? NO_MEMBERS : { discovery: { kind: 'forward-proxy', cache }, hosts: [] };
   }
   if (type === 'EDS') {
-    const discovery = convertEdsDiscovery(message, at, faults);
+    const discovery = convertEdsDiscovery(message, at, conversion);
     return discovery === undefined ? NO_MEMBERS : { discovery, hosts: [] };
   }
   const kind = type === undefined ? undefined : DNS_KINDS.get(type);

@@ -1,24 +1,131 @@
-// ConfigSource message → where resources come from that may change while the proxy runs. Those that no file has are refused by the
-// support table.
+// ConfigSource message → where resources come from that may change while the proxy runs.
 
 import path from 'node:path';
-import type { ConfigSourceSettings } from '../../snapshot/index.ts';
-import type { ConfigSource } from './messages.ts';
-import { durationMsOr } from './units.ts';
+import type { ConfigSourceSettings, GrpcSourceSettings, ManagementServerSettings } from '../../snapshot/index.ts';
+import { ApiConfigSource_ApiType, ApiVersion } from '../proto/generated/enums.ts';
+import type { Generation } from '../proto/message-names.ts';
+import { fieldPath, itemPath } from '../source/field-path.ts';
+import { enumName } from './enum-name.ts';
+import type { FaultSink } from './fault-sink.ts';
+import { initialMetadata } from './grpc-metadata.ts';
+import type { ApiConfigSource, ConfigSource, GrpcService } from './messages.ts';
+import type { SourceContext } from './source-context.ts';
+import { durationMsOr, valueOr } from './units.ts';
 
 const DEFAULT_FETCH_TIMEOUT_MS = 15_000;
 
-/** @returns undefined for a source that this build does not have. */
-export function convertConfigSource(source: ConfigSource): ConfigSourceSettings | undefined {
-  const { path: file, path_config_source: settings, initial_fetch_timeout: timeout } = source;
+const DEFAULT_BURST = 100;
+const DEFAULT_PER_SECOND = 10;
+
+/** What a conversion of sources needs; every other conversion has it. */
+export interface SourceConversion {
+  readonly faults: FaultSink;
+  readonly clusters: { checkPresence(name: string, at: string, faults: FaultSink): void };
+  readonly sources?: SourceContext | undefined;
+}
+
+/** @param at path of the message. @returns undefined where a fault says why. */
+export function convertConfigSource(
+  source: ConfigSource,
+  at: string,
+  conversion: SourceConversion,
+): ConfigSourceSettings | undefined {
+  const { sources: { generation } = NO_SOURCES } = conversion;
+  const origin = originOf(source, at, conversion);
+  if (origin === undefined) return undefined;
+  return {
+    origin,
+    resourceGeneration: generationOf(source.resource_api_version, generation),
+    initialFetchTimeoutMs: durationMsOr(source.initial_fetch_timeout, DEFAULT_FETCH_TIMEOUT_MS),
+  };
+}
+
+const NO_SOURCES: SourceContext = { generation: 'v3', isAggregated: false };
+
+function originOf(
+  { path: file, path_config_source: settings, ads, api_config_source: api }: ConfigSource,
+  at: string,
+  conversion: SourceConversion,
+): ConfigSourceSettings['origin'] | undefined {
+  const { sources: { isAggregated } = NO_SOURCES, faults } = conversion;
+  if (ads !== null) {
+    if (!isAggregated)
+      faults.error(fieldPath(at, 'ads'), 'needs dynamic_resources.ads_config, which says whose stream it is');
+    return isAggregated ? { kind: 'ads' } : undefined;
+  }
+  if (api !== null) return convertApiSource(api, fieldPath(at, 'api_config_source'), conversion);
   if (settings === null && file === '') return undefined;
   const folder = settings?.watched_directory?.path ?? '';
   return {
-    origin: {
-      kind: 'file',
-      path: path.resolve(settings?.path ?? file),
-      watchedFolder: folder === '' ? undefined : path.resolve(folder),
-    },
-    initialFetchTimeoutMs: durationMsOr(timeout, DEFAULT_FETCH_TIMEOUT_MS),
+    kind: 'file',
+    path: path.resolve(settings?.path ?? file),
+    watchedFolder: folder === '' ? undefined : path.resolve(folder),
   };
+}
+
+const FORMS: ReadonlyMap<number, GrpcSourceSettings['form']> = new Map([
+  [ApiConfigSource_ApiType.GRPC, 'state'],
+  [ApiConfigSource_ApiType.DELTA_GRPC, 'changes'],
+]);
+const MOST_SERVERS = 2;
+
+/** @param at path of the message. @returns undefined where a fault says why. */
+export function convertApiSource(
+  source: ApiConfigSource,
+  at: string,
+  conversion: SourceConversion,
+): GrpcSourceSettings | undefined {
+  const { faults, sources: { generation } = NO_SOURCES } = conversion;
+  const { api_type: number, grpc_services: services, rate_limit_settings: rate } = source;
+  const type = enumName(ApiConfigSource_ApiType, number);
+  const form = FORMS.get(number);
+  if (form === undefined) {
+    faults.error(fieldPath(at, 'api_type'), `${type} is not spoken by this build: use GRPC or DELTA_GRPC`);
+    return undefined;
+  }
+  const field = fieldPath(at, 'grpc_services');
+  if (services.length === 0) faults.error(field, `${type} needs one`);
+  if (services.length > MOST_SERVERS)
+    faults.error(field, `has ${services.length} items, more than a server and its stand-in`);
+  if (source.cluster_names.length > 0)
+    faults.error(fieldPath(at, 'cluster_names'), `is for REST; ${type} reads grpc_services`);
+  const servers = services.map((service, index) => convertServer(service, itemPath(field, index), conversion));
+  if (!servers.every((server) => server !== undefined) || servers.length === 0) return undefined;
+  return {
+    kind: 'grpc',
+    form,
+    servers,
+    transportGeneration: generationOf(source.transport_api_version, generation),
+    nodeOnFirstMessageOnly: source.set_node_on_first_message_only,
+    rateLimit:
+      rate === null
+        ? undefined
+        : { burst: valueOr(rate.max_tokens, DEFAULT_BURST), perSecond: valueOr(rate.fill_rate, DEFAULT_PER_SECOND) },
+  };
+}
+
+function convertServer(
+  service: GrpcService,
+  at: string,
+  { faults, clusters }: SourceConversion,
+): ManagementServerSettings | undefined {
+  const { envoy_grpc: target } = service;
+  if (target === null) {
+    // Without any the field rules have a fault.
+    if (service.google_grpc !== null)
+      faults.error(fieldPath(at, 'google_grpc'), 'is for stat sinks; name a cluster in envoy_grpc');
+    return undefined;
+  }
+  clusters.checkPresence(target.cluster_name, fieldPath(at, 'envoy_grpc.cluster_name'), faults);
+  return {
+    cluster: target.cluster_name,
+    authority: target.authority || target.cluster_name,
+    metadata: initialMetadata(service, at, faults),
+    maxMessageBytes: valueOr(target.max_receive_message_length, 0),
+  };
+}
+
+function generationOf(version: ConfigSource['resource_api_version'], otherwise: Generation): Generation {
+  if (version === ApiVersion.V2) return 'v2';
+  return version === ApiVersion.V3 ? 'v3' : otherwise;
 }

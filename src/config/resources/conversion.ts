@@ -10,6 +10,7 @@ import type { DnsCacheNames } from './dns-cache-names.ts';
 import type { FaultSink } from './fault-sink.ts';
 import type { HttpFilterManifests } from './http-filter.ts';
 import type { NetworkFilterManifests } from './network-filter.ts';
+import type { SourceContext } from './source-context.ts';
 import type { FileTrail } from './tls/file-trail.ts';
 import type { StaticSecrets } from './tls/secrets.ts';
 import type { TracingContext } from './tracing.ts';
@@ -44,6 +45,8 @@ export interface Conversion extends LogPathLook {
   readonly secrets?: StaticSecrets | undefined;
   /** Notes files of the TLS context that is being converted; each context has one of its own when absent. */
   readonly trail?: FileTrail | undefined;
+  /** How resources from outside are asked for; nothing but files when absent. */
+  readonly sources?: SourceContext | undefined;
   /** Who traces, and by which tracer unless a connection manager says otherwise; absent where nobody traces. */
   readonly tracing?: TracingContext | undefined;
   /** The listener at hand takes what goes out from here. */

@@ -10,6 +10,7 @@ export type {
   Admin,
   AllowListedRoutesConfig,
   Any,
+  ApiConfigSource,
   BackoffStrategy,
   BindConfig,
   Bootstrap,

@@ -56,8 +56,7 @@ export class DiscoveredSet<Settings> implements SubscriptionOwner<Settings> {
 
   async onResponse(response: DiscoveredResponse<Settings>): Promise<readonly string[]> {
     const { manager, removes } = this.#deps;
-    const named = new Set(response.names);
-    const gone = [...manager.discoveredNames()].filter((name) => !named.has(name));
+    const gone = response.extent === 'all' ? this.#othersThan(response.names) : response.removed;
     const slice = new TimeSlice();
     if (removes === 'first') await this.#remove(gone, slice);
     const refusals = await this.#put(response, slice);
@@ -66,6 +65,11 @@ export class DiscoveredSet<Settings> implements SubscriptionOwner<Settings> {
     if (refusals.length === 0) manager.accept(response.version);
     this.#deps.onAnswered();
     return refusals;
+  }
+
+  #othersThan(names: readonly string[]): readonly string[] {
+    const named = new Set(names);
+    return [...this.#deps.manager.discoveredNames()].filter((name) => !named.has(name));
   }
 
   async #remove(names: readonly string[], slice: TimeSlice): Promise<void> {
@@ -81,7 +85,9 @@ export class DiscoveredSet<Settings> implements SubscriptionOwner<Settings> {
     const taken = new Set<string>();
     for (const resource of read()) {
       if (this.#isClosed) break;
-      const refusal = taken.has(resource.name) ? this.#refuseSecond(resource) : await this.#take(resource, version);
+      const refusal = taken.has(resource.name)
+        ? this.#refuseSecond(resource)
+        : await this.#take(resource, resource.version ?? version);
       refusals.push(...refusal);
       taken.add(resource.name);
       if (slice.isOverNow()) await slice.rest();

@@ -109,6 +109,7 @@ export class Server {
   /** Undefined where the bootstrap has none. */
   readonly #overload: OverloadManager | undefined;
   readonly #dynamicResources: DynamicResources;
+  readonly #sources: Sources;
   readonly #fileWatches: FileWatches;
   readonly #tlsReloads: TlsReloads;
   readonly statSinks: StatSinks;
@@ -153,7 +154,18 @@ export class Server {
     const unknownFields = UnknownFieldPolicy.forDynamic(deps.dynamicFields ?? TOLERANT, () =>
       this.#gauges.countDynamicUnknownField(),
     );
-    const subscriptions = new Sources({ clock, unknownFields, log: loggers.get('config'), faults });
+    this.#sources = new Sources({
+      unknownFields,
+      log: loggers.get('config'),
+      faults,
+      clock,
+      stats: this.stats,
+      cluster: (name) => this.clusterManager.cluster(name),
+      aggregated: bootstrap.dynamicResources.aggregated,
+      bootstrap: bootstrap.messages.bootstrap,
+      buildVersion: deps.versionText,
+    });
+    const subscriptions = this.#sources;
     const lbKernel = new LbKernel(this.memory.shared, this.#lbModule);
     const runtime = new Runtime({
       stats: this.stats,
@@ -490,6 +502,7 @@ export class Server {
     this.#isStopping = true;
     this.updates.stop();
     this.#dynamicResources.close();
+    this.#sources.close();
     this.#flush.stop();
     this.statSinks.eventStream?.close();
     this.runtime.close();

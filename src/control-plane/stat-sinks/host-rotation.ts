@@ -20,18 +20,25 @@ export class HostRotation {
 
   /** @returns undefined for none. */
   next(cluster: ActiveCluster | undefined): ClusterHost | undefined {
-    const members = cluster?.members() ?? [];
+    const host = cluster && this.nextHost(cluster);
+    if (cluster === undefined || host === undefined) return undefined;
+    const { address } = host;
+    const { sourceAddress } = cluster.settings;
+    return { cluster, address, connect: () => connectTo(address, { sourceAddress, systemCalls: undefined }) };
+  }
+
+  /** @returns undefined for none. */
+  nextHost(cluster: ActiveCluster): ActiveHost | undefined {
+    const members = cluster.members();
     const healthy = members.filter(({ healthFlags }) => (healthFlags & HealthMask.unhealthy) === 0);
     // With none in service all are as good, as for traffic in panic.
     const candidates = ofFirstPriority(healthy.length > 0 ? healthy : members);
-    if (cluster === undefined || candidates.length === 0) {
-      cluster?.stats.add('upstream_cx_none_healthy');
+    if (candidates.length === 0) {
+      cluster.stats.add('upstream_cx_none_healthy');
       return undefined;
     }
     this.#turn = (this.#turn + 1) % candidates.length;
-    const { address } = candidates[this.#turn]!;
-    const { sourceAddress } = cluster.settings;
-    return { cluster, address, connect: () => connectTo(address, { sourceAddress, systemCalls: undefined }) };
+    return candidates[this.#turn]!;
   }
 }
 

@@ -1,7 +1,6 @@
 // GrpcService messages → how main reaches the service.
 
-import { type Conversion, durationMsOr, type GrpcService } from '../../config/index.ts';
-import { initialMetadata } from '../grpc-service-config.ts';
+import { type Conversion, durationMsOr, type GrpcService, initialMetadata } from '../../config/index.ts';
 import type { GrpcServiceSettings } from './grpc/service-channel.ts';
 
 const DEFAULT_TIMEOUT_MS = 10_000;

@@ -61,6 +61,18 @@ export const SUBSCRIPTION_STATS = statTable({
   version: 'gauge',
 });
 
+/** control_plane.*, of the stream of all types; those of one type have it under the prefix of their subscriptions. */
+export const CONTROL_PLANE_STATS = statTable({
+  /** 1 while there is a stream to a management server. */
+  connected_state: 'gauge',
+  /** They wait for the limit of their rate. */
+  pending_requests: 'gauge',
+  rate_limit_enforced: 'counter',
+});
+
+/** What the server calls itself, as a text readout beside them. */
+export const CONTROL_PLANE_IDENTIFIER = 'identifier';
+
 /** sds.<name>.*, beside the rows of subscriptions: a secret in files. */
 export const SECRET_STATS = statTable({
   /** Files that it names have changed, and cannot be used. */

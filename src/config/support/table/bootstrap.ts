@@ -127,8 +127,9 @@ export const BOOTSTRAP_SUPPORT: SupportTable = {
     fields: { name: supported('of the resource'), rtds_config: supported() },
   },
   'proxy.config.bootstrap.v3.Bootstrap.DynamicResources': {
-    otherwise: rejected('this build reads clusters and listeners from files'),
+    otherwise: rejected('resources are asked for by type, not by locator'),
     fields: {
+      ads_config: supported('the stream of sources that say `ads`'),
       cds_config: supported('what a response has not is removed; what may not be is refused for itself'),
       lds_config: supported('as cds_config; the routes of a listener stand in it'),
     },
@@ -138,9 +139,30 @@ export const BOOTSTRAP_SUPPORT: SupportTable = {
     fields: {
       path: supported(DISCOVERY_FILE),
       path_config_source: supported(),
+      api_config_source: supported(),
+      ads: supportedWhole('the stream of dynamic_resources.ads_config'),
       initial_fetch_timeout: supported('a file that is not there is not waited for'),
-      resource_api_version: supported('resources of both generations are read'),
+      resource_api_version: supported(
+        'what is asked for, where AUTO is that of the bootstrap; resources of both are read',
+      ),
     },
+  },
+  'proxy.config.core.v3.ApiConfigSource': {
+    otherwise: rejected(),
+    fields: {
+      api_type: supported('GRPC and DELTA_GRPC'),
+      cluster_names: rejected('of REST, which this build does not speak'),
+      refresh_delay: warned('of REST'),
+      grpc_services: supported('one, or two of which the second stands in'),
+      request_timeout: warned('of REST'),
+      rate_limit_settings: supported(),
+      set_node_on_first_message_only: supported(),
+      transport_api_version: supported('AUTO is that of the bootstrap'),
+    },
+  },
+  'proxy.config.core.v3.RateLimitSettings': {
+    otherwise: rejected(),
+    fields: { max_tokens: supported(), fill_rate: supported() },
   },
   'proxy.config.core.v3.PathConfigSource': {
     otherwise: rejected(),

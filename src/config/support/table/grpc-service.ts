@@ -11,7 +11,9 @@ export const GRPC_SERVICE_SUPPORT: SupportTable = {
     fields: {
       envoy_grpc: supported(),
       google_grpc: supported('of stat sinks'),
-      timeout: supported('of single calls; unless said 10 s in stat sinks, 200 ms in filters'),
+      timeout: supported(
+        'of single calls; none where resources come from; unless said 10 s in stat sinks, 200 ms in filters',
+      ),
       initial_metadata: supported(),
       retry_policy: warned(NO_RETRY),
     },
@@ -19,10 +21,10 @@ export const GRPC_SERVICE_SUPPORT: SupportTable = {
   'proxy.config.core.v3.GrpcService.EnvoyGrpc': {
     otherwise: rejected(),
     fields: {
-      cluster_name: supported('stat sinks speak to its hosts in turn, in cleartext'),
+      cluster_name: supported('its hosts in turn; stat sinks speak cleartext'),
       authority: supported(),
       retry_policy: warned(NO_RETRY),
-      max_receive_message_length: supportedWhole('answers are short, or refused'),
+      max_receive_message_length: supported('of management servers; other answers are short, or refused'),
       skip_envoy_headers: warned('stat sinks send none, filters send theirs'),
     },
   },

@@ -168,7 +168,7 @@ describe('runtime layers', () => {
     assert.deepEqual(warningsOf({ layered_runtime: { layers } }), []);
   });
 
-  it('come from a file of either form where a resource is to be discovered, and from no management server', () => {
+  it('come from a file of either form where a resource is to be discovered, or from a management server', () => {
     const layered = (rtds_config?: JsonObject): JsonObject => ({
       layered_runtime: { layers: [{ name: 'far', rtds_layer: { name: 'some', ...(rtds_config && { rtds_config }) } }] },
     });
@@ -177,7 +177,10 @@ describe('runtime layers', () => {
       name: 'far',
       kind: 'discovered',
       values: new Map(),
-      discovery: { resource: 'some', source: { origin: { kind: 'file', ...file }, initialFetchTimeoutMs } },
+      discovery: {
+        resource: 'some',
+        source: { origin: { kind: 'file', ...file }, resourceGeneration: 'v3', initialFetchTimeoutMs },
+      },
     });
     const rest = { initial_fetch_timeout: '1s', resource_api_version: 'V3' };
     assert.deepEqual(
@@ -191,10 +194,24 @@ describe('runtime layers', () => {
     assert.deepEqual(warningsOf(layered({ ...rest, path: '/a/b.json' })), []);
     const at = 'layered_runtime.layers[0].rtds_layer';
     const server = { api_type: 'GRPC', grpc_services: [{ envoy_grpc: { cluster_name: 'xds' } }] };
-    for (const [field, value] of Object.entries({ ads: {}, self: {}, api_config_source: server })) {
-      const refusal = `${at}.rtds_config.${field}: ${field} is not supported by this build`;
-      assert.deepEqual(faultTexts(load(layered({ [field]: value }))), [refusal]);
+    const refused: readonly [JsonObject, string][] = [
+      [{ self: {} }, 'self: self is not supported by this build'],
+      [{ ads: {} }, 'ads: needs dynamic_resources.ads_config, which says whose stream it is'],
+      [
+        { api_config_source: server },
+        'api_config_source.grpc_services[0].envoy_grpc.cluster_name: cluster "xds" does not exist',
+      ],
+    ];
+    for (const [source, text] of refused) {
+      assert.deepEqual(faultTexts(load(layered(source))), [`${at}.rtds_config.${text}`]);
     }
+    const clusters = [{ name: 'xds', load_assignment: { cluster_name: 'xds' } }];
+    const layer = mustLoad({
+      ...layered({ api_config_source: server }),
+      static_resources: { clusters },
+      node: { id: 'me', cluster: 'us' },
+    });
+    assert.equal(layer.runtimeLayers[0]!.discovery!.source.origin.kind, 'grpc');
     assert.deepEqual(faultTexts(load(layered())), [`${at}: needs rtds_config, which says where it comes from`]);
   });
 

@@ -226,6 +226,10 @@ describe('a bootstrap with dynamic resources', () => {
       watchedFolder,
     });
     assert.deepEqual(dynamicResources.listeners?.initialFetchTimeoutMs, 15_000);
-    assert.deepEqual(mustLoad({}).dynamicResources, { clusters: undefined, listeners: undefined });
+    assert.deepEqual(mustLoad({}).dynamicResources, {
+      clusters: undefined,
+      listeners: undefined,
+      aggregated: undefined,
+    });
   });
 });

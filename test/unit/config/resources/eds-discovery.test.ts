@@ -52,6 +52,7 @@ describe('a cluster with endpoints by discovery', () => {
       serviceName: 'shop',
       source: {
         origin: { kind: 'file', path: path.resolve('endpoints.yaml'), watchedFolder: '/mnt' },
+        resourceGeneration: 'v3',
         initialFetchTimeoutMs: 3000,
       },
       subsetKeys: ['stage', 'version', 'zone'],

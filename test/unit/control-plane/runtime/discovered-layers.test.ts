@@ -81,7 +81,11 @@ function open(t: TestContext, { mode = 'warn', subscriptions }: Options = {}) {
 }
 
 function discovered(file: string, watchedFolder?: string): RuntimeLayerSettings {
-  const source = { origin: { kind: 'file' as const, path: file, watchedFolder }, initialFetchTimeoutMs: 700 };
+  const source = {
+    origin: { kind: 'file' as const, path: file, watchedFolder },
+    resourceGeneration: 'v3' as const,
+    initialFetchTimeoutMs: 700,
+  };
   return { name: 'far', kind: 'discovered', values: new Map(), discovery: { resource: 'some', source } };
 }
 

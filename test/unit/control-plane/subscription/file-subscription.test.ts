@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { type DiscoveredResponse, RUNTIME_TYPE, UnknownFieldPolicy } from '../../../../src/config/index.ts';
-import { Sources } from '../../../../src/control-plane/subscription/sources.ts';
 import type { Subscription, SubscriptionOwner } from '../../../../src/control-plane/subscription/subscription.ts';
 import { SubscriptionStats } from '../../../../src/control-plane/subscription/subscription-stats.ts';
 import { Loggers } from '../../../../src/log/index.ts';
@@ -12,6 +11,7 @@ import { eventually } from '../../../support/eventually.ts';
 import { notedFaults } from '../../../support/faults.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { statsFixture } from '../../../support/stats.ts';
+import { sourcesWith } from '../../../support/subscriptions.ts';
 
 function open(t: TestContext, owner: SubscriptionOwner<unknown>, names?: ReadonlySet<string>) {
   const folder = mkdtempSync(path.join(tmpdir(), 'weir-subscription-'));
@@ -22,7 +22,7 @@ function open(t: TestContext, owner: SubscriptionOwner<unknown>, names?: Readonl
   const log: string[] = [];
   const sink = { write: ({ message }: { message: string }) => void log.push(message) };
   const clock = new ManualClock();
-  const sources = new Sources({
+  const sources = sourcesWith({
     clock,
     unknownFields: new UnknownFieldPolicy('warn'),
     log: new Loggers({ levels: { default: 'info' }, threadId: 0, sink }).get('config'),
@@ -31,7 +31,7 @@ function open(t: TestContext, owner: SubscriptionOwner<unknown>, names?: Readonl
   const origin = { kind: 'file', path: file, watchedFolder: undefined } as const;
   const subscribe = (owner: SubscriptionOwner<unknown>, names?: ReadonlySet<string>): Subscription => {
     const stats = SubscriptionStats.under(store, 'x.', clock);
-    const source = { origin, initialFetchTimeoutMs: 0 };
+    const source = { origin, resourceGeneration: 'v3' as const, initialFetchTimeoutMs: 0 };
     return sources.subscribe({ source, names, type: () => RUNTIME_TYPE, stats, owner });
   };
   const subscription = subscribe(owner, names);

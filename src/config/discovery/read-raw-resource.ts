@@ -1,0 +1,50 @@
+// A resource as a management server has sent it → settings, or why it may not be. Main thread, synchronous.
+
+import type { ConfigFault } from '../fault.ts';
+import { FaultList } from '../fault-list.ts';
+import type { UnpackedAny } from '../proto/any.ts';
+import { readMessage } from '../proto/load-message.ts';
+import { protoSchema } from '../proto/root.ts';
+import type { UnknownFieldPolicy } from '../proto/unknown-fields.ts';
+import { ConfigDocument, type DocumentLayer } from '../source/config-document.ts';
+import { SourceText } from '../source/source-text.ts';
+import type { DiscoveredResource } from './discovered-response.ts';
+import type { RawResource } from './exchange-messages.ts';
+import { readResource } from './read-resource.ts';
+import type { ResourceType } from './resource-type.ts';
+
+/** Faults have no place but the field. */
+const NOWHERE: DocumentLayer = { source: new SourceText('', ''), root: undefined };
+
+/** @param at its place in the response. */
+export function readRawResource<Resource>(
+  resource: RawResource,
+  at: string,
+  type: ResourceType<Resource>,
+  unknownFields: UnknownFieldPolicy,
+): DiscoveredResource<Resource> {
+  const { name, version } = resource;
+  const list = new FaultList();
+  const content = open(resource, type, list, unknownFields);
+  const faults = list.all.map((fault) => within(fault, at));
+  const opened = { name, content, at, faults, document: new ConfigDocument(NOWHERE) };
+  return readResource(version === '' ? opened : { ...opened, version }, type);
+}
+
+/** @returns undefined for another type; and for bytes that are none, with a fault. */
+function open(
+  { typeUrl, bytes = new Uint8Array(0) }: RawResource,
+  { typeName }: ResourceType<unknown>,
+  faults: FaultList,
+  unknownFields: UnknownFieldPolicy,
+): UnpackedAny | undefined {
+  const found = protoSchema().find(typeUrl);
+  if (found?.type.fullName !== `.${typeName}`) return undefined;
+  const { type, generation } = found;
+  const read = readMessage(type, { dialect: 'binary', layer: NOWHERE, bytes }, { faults, unknownFields, generation });
+  return read && { type, message: read.message, generation };
+}
+
+function within(fault: ConfigFault, at: string): ConfigFault {
+  return { ...fault, path: fault.path === '' ? at : `${at}.${fault.path}` };
+}

@@ -1,0 +1,90 @@
+// Incremental: requests say which names are wanted from now on, and which no more; responses what has come and what is gone. Each is
+// answered, whatever is asked for meanwhile.
+
+import { encodeChangesRequest, type NodeMessage, type RawResponse } from '../../../config/index.ts';
+import type { Exchange, ExchangeType, WantedNames } from './exchange.ts';
+
+/** As a name, it stands for all there are. */
+const ALL = '*';
+
+interface Answer {
+  readonly nonce: string;
+  readonly refusal: string | undefined;
+}
+
+export class ChangesExchange implements Exchange {
+  readonly #type: ExchangeType;
+  readonly #wanted: WantedNames;
+  /** By name: what has been accepted. Survives the stream. */
+  readonly #versions = new Map<string, string>();
+  /** That the server has been asked for in this stream. */
+  #asked = new Set<string>();
+  #answers: Answer[] = [];
+  #isFirst = true;
+  #hasNews = false;
+
+  constructor(type: ExchangeType, wanted: WantedNames) {
+    this.#type = type;
+    this.#wanted = wanted;
+  }
+
+  get isDue(): boolean {
+    if (this.#answers.length > 0) return true;
+    return this.#hasNews && this.#differs();
+  }
+
+  begin(): void {
+    this.#asked = new Set();
+    this.#answers = [];
+    this.#isFirst = true;
+    this.#hasNews = true;
+  }
+
+  wanted(): void {
+    this.#hasNews = true;
+  }
+
+  next(node: NodeMessage | undefined): Uint8Array {
+    const [answer] = this.#answers.splice(0, 1);
+    const wanted = this.#wantedNames();
+    const subscribed = [...wanted].filter((name) => !this.#asked.has(name));
+    const unsubscribed = [...this.#asked].filter((name) => !wanted.has(name));
+    for (const name of unsubscribed) this.#versions.delete(name);
+    this.#asked = wanted;
+    this.#hasNews = false;
+    const isFirst = this.#isFirst;
+    this.#isFirst = false;
+    return encodeChangesRequest({
+      typeUrl: this.#type.typeUrl,
+      nonce: answer?.nonce ?? '',
+      refusal: answer?.refusal,
+      node,
+      // A first request without names asks for all, in words that older servers know.
+      subscribed: isFirst && this.#wanted.isWildcard ? [] : subscribed,
+      unsubscribed,
+      versions: isFirst ? this.#versions : NOTHING,
+    });
+  }
+
+  taking(): void {}
+
+  taken({ nonce, resources, removed }: RawResponse, refusal: string | undefined): void {
+    this.#answers.push({ nonce, refusal });
+    if (refusal !== undefined) return;
+    for (const { name, version, bytes } of resources) if (bytes !== undefined) this.#versions.set(name, version);
+    for (const name of removed) this.#versions.delete(name);
+  }
+
+  #differs(): boolean {
+    const wanted = this.#wantedNames();
+    if (wanted.size !== this.#asked.size) return true;
+    for (const name of wanted) if (!this.#asked.has(name)) return true;
+    return false;
+  }
+
+  #wantedNames(): Set<string> {
+    return new Set(this.#wanted.isWildcard ? [ALL] : this.#wanted.names);
+  }
+}
+
+const NOTHING: ReadonlyMap<string, string> = new Map();

@@ -1,0 +1,239 @@
+// All that is wanted from one management server, of one type or of all, over one stream to it: who wants what, the exchange of each
+// type, and the requests that are due. Main thread.
+//
+//   subscriptions ──▶ WatchedType ◀── names ── Exchange ── requests ──▶ ServerLink ──▶ server
+//        ▲                └──────── refusals ───▶ ▲                          │
+//        └─────── resources ────────────── responses ◀────────────────────────┘
+
+import type { Clock } from '../../../base/clock.ts';
+import { errorMessage } from '../../../base/errors.ts';
+import type { FaultBoundary } from '../../../base/fault-boundary.ts';
+import {
+  AGGREGATED_SERVICE,
+  DISCOVERY_SERVICES,
+  type DiscoveryService,
+  type NodeMessage,
+  openChangesResponse,
+  openStateResponse,
+  type RawResponse,
+  type UnknownFieldPolicy,
+} from '../../../config/index.ts';
+import type { Logger } from '../../../log/index.ts';
+import type { GrpcSourceSettings } from '../../../snapshot/index.ts';
+import type { ControlPlaneStats } from '../control-plane-stats.ts';
+import type { Subscription, SubscriptionRequest } from '../subscription.ts';
+import { ChangesExchange } from './changes-exchange.ts';
+import type { Exchange } from './exchange.ts';
+import type { RequestGate } from './request-gate.ts';
+import { RequestRate } from './request-rate.ts';
+import { ServerLink, type ServerLinkDependencies } from './server-link.ts';
+import { StateExchange } from './state-exchange.ts';
+import { WatchedType } from './watched-type.ts';
+
+export interface DiscoveryMuxDependencies extends ServerLinkDependencies {
+  readonly clock: Clock;
+  readonly faults: FaultBoundary;
+  readonly log: Logger;
+  readonly unknownFields: UnknownFieldPolicy;
+  readonly gate: RequestGate;
+  readonly node: NodeMessage;
+  /** Under the prefix of whose stream it is. */
+  readonly stats: ControlPlaneStats;
+}
+
+interface TypeExchange {
+  readonly watched: WatchedType;
+  readonly exchange: Exchange;
+}
+
+/** As loggers know this file. */
+const FILE = 'src/control-plane/subscription/management-server/discovery-mux.ts';
+
+/** A server that does not wait for answers is not read until so many of its responses are taken in. */
+const MOST_RESPONSES = 32;
+/** Of a refusal that a server is told; the log has all of it. */
+const LONGEST_REFUSAL = 4096;
+
+export class DiscoveryMux {
+  readonly #settings: GrpcSourceSettings;
+  readonly #deps: DiscoveryMuxDependencies;
+  readonly #link: ServerLink;
+  readonly #types = new Map<DiscoveryService, TypeExchange>();
+  readonly #rate: RequestRate | undefined;
+  #isStarted = false;
+  #hasSaidNode = false;
+  #isWaiting = false;
+  #endWait = (): void => {};
+  /** Responses on their way in, of this stream. */
+  #responses = 0;
+  /** Which stream this is: what comes of a former one answers nothing. */
+  #generation = 0;
+
+  /** @param service undefined for the stream of all types. */
+  constructor(settings: GrpcSourceSettings, service: DiscoveryService | undefined, deps: DiscoveryMuxDependencies) {
+    this.#settings = settings;
+    this.#deps = deps;
+    const { clock } = deps;
+    const { servers, form, transportGeneration, rateLimit } = settings;
+    this.#rate = rateLimit && new RequestRate(rateLimit, clock);
+    const { path, streamMethod, deltaMethod } = service ?? AGGREGATED_SERVICE;
+    const method = form === 'state' ? streamMethod : deltaMethod;
+    this.#link = new ServerLink(servers, path[transportGeneration] + method, deps, {
+      onOpen: () => this.#opened(),
+      onMessage: (bytes) => this.#heard(bytes),
+      onLost: () => this.#lost(),
+    });
+  }
+
+  /** @returns one that is still to be started. */
+  subscribe<Resource>(service: DiscoveryService, request: SubscriptionRequest<Resource>): Subscription {
+    const watch = request as unknown as SubscriptionRequest<unknown>;
+    const type = this.#typeOf(service, request.source.resourceGeneration);
+    return {
+      start: () => {
+        type.watched.add(watch);
+        type.exchange.wanted();
+        this.#start();
+        this.#sayLater();
+      },
+      close: () => {
+        type.watched.remove(watch);
+        type.exchange.wanted();
+        this.#sayLater();
+      },
+    };
+  }
+
+  /** Nothing is asked or told any more. */
+  close(): void {
+    this.#link.close();
+    this.#endWait();
+    for (const { watched } of this.#types.values()) watched.close();
+  }
+
+  #typeOf(service: DiscoveryService, generation: 'v2' | 'v3'): TypeExchange {
+    const known = this.#types.get(service);
+    if (known !== undefined) return known;
+    const { clock, faults, log, unknownFields } = this.#deps;
+    const { form } = this.#settings;
+    const server = (): string => `management server ${this.#link.server}`;
+    const watched = new WatchedType(form, service.isWildcard, { clock, faults, log, unknownFields, server });
+    const type = { service, typeUrl: service.typeUrl[generation] || service.typeUrl.v3 };
+    const exchange = form === 'state' ? new StateExchange(type, watched) : new ChangesExchange(type, watched);
+    const made = { watched, exchange };
+    this.#types.set(service, made);
+    return made;
+  }
+
+  #start(): void {
+    if (this.#isStarted) return;
+    this.#isStarted = true;
+    this.#link.start();
+  }
+
+  #opened(): void {
+    this.#generation += 1;
+    this.#responses = 0;
+    this.#hasSaidNode = false;
+    this.#deps.stats.connected(true);
+    for (const { exchange } of this.#types.values()) exchange.begin();
+    this.#sayLater();
+  }
+
+  #lost(): void {
+    this.#generation += 1;
+    const { stats } = this.#deps;
+    stats.connected(false);
+    stats.pending(0);
+    for (const { watched } of this.#types.values()) watched.lost();
+  }
+
+  #sayLater(): void {
+    if (this.#isWaiting) return;
+    this.#isWaiting = true;
+    this.#deps.gate.whenOpen(() => {
+      this.#isWaiting = false;
+      this.#say();
+    });
+  }
+
+  /** Types that lead to others come first. */
+  #say(): void {
+    this.#endWait();
+    if (!this.#link.isOpen) return;
+    const due = DISCOVERY_SERVICES.map((service) => this.#types.get(service)).filter((type) => type?.exchange.isDue);
+    for (const [at, type] of due.entries()) {
+      for (const { exchange } = type!; exchange.isDue; ) {
+        const waitMs = this.#rate?.take() ?? 0;
+        if (waitMs > 0) {
+          this.#deps.stats.limited(due.length - at);
+          this.#endWait = this.#deps.clock.after(waitMs, () => this.#say());
+          return;
+        }
+        this.#link.send(exchange.next(this.#nodeToSay()));
+      }
+    }
+    this.#deps.stats.pending(0);
+  }
+
+  #nodeToSay(): NodeMessage | undefined {
+    if (this.#hasSaidNode && this.#settings.nodeOnFirstMessageOnly) return undefined;
+    this.#hasSaidNode = true;
+    return this.#deps.node;
+  }
+
+  #heard(bytes: Buffer): void {
+    const response = this.#open(bytes);
+    const type = response?.service && this.#types.get(response.service);
+    if (response === undefined) return;
+    this.#deps.stats.identified(response.controlPlane);
+    if (type === undefined || type.watched.isEmpty) {
+      const log = this.#deps.log.ofFile(FILE);
+      log.debug(`management server ${this.#link.server}: nobody has asked for ${response.typeUrl}`);
+      return;
+    }
+    this.#take(type, response);
+  }
+
+  #open(bytes: Buffer): RawResponse | undefined {
+    const { log } = this.#deps;
+    try {
+      return this.#settings.form === 'state' ? openStateResponse(bytes) : openChangesResponse(bytes);
+    } catch (error) {
+      log.warning(`management server ${this.#link.server}: a response cannot be read: ${errorMessage(error)}`);
+      return undefined;
+    }
+  }
+
+  /** All others may name clusters that have come before them; those wait for nobody. */
+  #clustersOfBefore(watched: WatchedType): Promise<void> {
+    const clusters = this.#types.get(DISCOVERY_SERVICES[0]!)?.watched;
+    return clusters === undefined || clusters === watched ? Promise.resolve() : clusters.idle;
+  }
+
+  #take({ watched, exchange }: TypeExchange, response: RawResponse): void {
+    const { faults, gate } = this.#deps;
+    const generation = this.#generation;
+    exchange.taking(response);
+    this.#responses += 1;
+    if (this.#responses === MOST_RESPONSES) this.#link.pause(true);
+    const release = gate.hold();
+    faults.run('taking in a response of a management server', async () => {
+      try {
+        const refusals = await watched.take(response, this.#clustersOfBefore(watched));
+        if (generation === this.#generation) exchange.taken(response, refusalText(refusals));
+      } finally {
+        release();
+        if (generation === this.#generation) {
+          this.#responses -= 1;
+          if (this.#responses === MOST_RESPONSES - 1) this.#link.pause(false);
+          this.#sayLater();
+        }
+      }
+    });
+  }
+}
+
+function refusalText(refusals: readonly string[]): string | undefined {
+  return refusals.length === 0 ? undefined : refusals.join('\n').slice(0, LONGEST_REFUSAL);
+}

@@ -1,0 +1,32 @@
+// What both ways to ask a management server have in common: which names are wanted, what the server has said, and what is still to
+// be said to it. One for each type and stream; knows neither connections nor clocks.
+
+import type { DiscoveryService, NodeMessage, RawResponse } from '../../../config/index.ts';
+
+/** The names that somebody wants. */
+export interface WantedNames {
+  /** Somebody wants all there are. */
+  readonly isWildcard: boolean;
+  readonly names: Iterable<string>;
+  has(name: string): boolean;
+}
+
+export interface ExchangeType {
+  readonly service: DiscoveryService;
+  readonly typeUrl: string;
+}
+
+export interface Exchange {
+  /** There is something to say. */
+  readonly isDue: boolean;
+  /** A stream begins: the server knows nothing of this one, and has said nothing. */
+  begin(): void;
+  /** Other names are wanted. */
+  wanted(): void;
+  /** The next request. @param node undefined where the stream has said it. */
+  next(node: NodeMessage | undefined): Uint8Array;
+  /** A response has come, and is being taken in: nothing is said meanwhile that would answer it. */
+  taking(response: RawResponse): void;
+  /** It has been. @param refusal why it is refused; undefined where it is not. */
+  taken(response: RawResponse, refusal: string | undefined): void;
+}

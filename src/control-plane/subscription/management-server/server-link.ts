@@ -1,0 +1,189 @@
+// The way to the management servers of one source: a stream to one of them, and to the next when it is lost, after a pause that
+// grows while none of them answers. Main thread.
+//
+//   WAITING ──pause over──► CONNECTING ──onOpen──► OPEN ──first message──► HEARD
+//      ▲                        └──────── lost ───────┴──────────────────────┘ onLost
+//
+// A stand-in is tried when a server has been lost without a word; after one that was heard the first is tried again.
+
+import { JitteredBackoff } from '../../../base/backoff.ts';
+import type { Clock } from '../../../base/clock.ts';
+import type { FaultBoundary } from '../../../base/fault-boundary.ts';
+import { SYSTEM_RANDOM } from '../../../base/random.ts';
+import type { Logger } from '../../../log/index.ts';
+import type { ManagementServerSettings } from '../../../snapshot/index.ts';
+import type { ActiveCluster } from '../../cluster-manager/active-cluster.ts';
+import type { ActiveHost } from '../../cluster-manager/active-host.ts';
+import { connectToHost, labelOf } from '../../grpc/cluster-connection.ts';
+import { GrpcStream } from '../../grpc/grpc-stream.ts';
+import { HostRotation } from '../../stat-sinks/host-rotation.ts';
+
+export interface ServerLinkListener {
+  /** A stream begins: what is sent from now on goes out. */
+  onOpen(): void;
+  onMessage(bytes: Buffer): void;
+  /** The stream is over, or none could be had; another one follows. */
+  onLost(): void;
+}
+
+export interface ServerLinkDependencies {
+  readonly cluster: (name: string) => ActiveCluster | undefined;
+  readonly clock: Clock;
+  readonly faults: FaultBoundary;
+  readonly log: Logger;
+}
+
+/** As loggers know this file. */
+const FILE = 'src/control-plane/subscription/management-server/server-link.ts';
+
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 30_000;
+/** A cluster that warms has hosts soon. */
+const HOSTLESS_PAUSE_MS = 50;
+const PROTOCOLS = ['h2'];
+
+export class ServerLink {
+  readonly #servers: readonly ManagementServerSettings[];
+  readonly #path: string;
+  readonly #deps: ServerLinkDependencies;
+  readonly #listener: ServerLinkListener;
+  readonly #rotation = new HostRotation();
+  readonly #backoff = new JitteredBackoff(SYSTEM_RANDOM, FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
+  #turn = 0;
+  #stream: GrpcStream | undefined;
+  #isHeard = false;
+  #isOpen = false;
+  #endPause = (): void => {};
+  #isClosed = false;
+  /** Said last of why there is none: it is not said again and again. */
+  #complaint = '';
+
+  /** @param path of the method. */
+  constructor(
+    servers: readonly ManagementServerSettings[],
+    path: string,
+    deps: ServerLinkDependencies,
+    listener: ServerLinkListener,
+  ) {
+    this.#servers = servers;
+    this.#path = path;
+    this.#deps = deps;
+    this.#listener = listener;
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** Name of the cluster that is spoken to, or would be next. */
+  get server(): string {
+    return this.#servers[this.#turn]!.cluster;
+  }
+
+  start(): void {
+    this.#connect();
+  }
+
+  /** While it is open. */
+  send(message: Uint8Array): void {
+    this.#stream?.send(message);
+  }
+
+  pause(isPaused: boolean): void {
+    this.#stream?.pause(isPaused);
+  }
+
+  /** Nothing is told any more. Idempotent. */
+  close(): void {
+    this.#isClosed = true;
+    this.#endPause();
+    this.#stream?.close();
+    this.#stream = undefined;
+    this.#isOpen = false;
+  }
+
+  #connect(): void {
+    const settings = this.#servers[this.#turn]!;
+    const cluster = this.#deps.cluster(settings.cluster);
+    const host = cluster && this.#rotation.nextHost(cluster);
+    if (cluster === undefined || host === undefined) {
+      const what = cluster === undefined ? 'is not there yet' : 'has no host';
+      this.#complain(`cluster ${settings.cluster} ${what}`);
+      this.#listener.onLost();
+      this.#again(cluster === undefined ? HOSTLESS_PAUSE_MS : this.#pauseMs());
+      return;
+    }
+    this.#open(settings, cluster, host);
+  }
+
+  #open(settings: ManagementServerSettings, cluster: ActiveCluster, host: ActiveHost): void {
+    const { clock, faults } = this.#deps;
+    const log = this.#deps.log.ofFile(FILE);
+    const label = labelOf(cluster, host);
+    cluster.stats.add('upstream_rq_total');
+    cluster.stats.add('upstream_rq_active');
+    const { connectTimeoutMs, http2 } = cluster.settings;
+    const { keepalive = null } = http2?.settings ?? {};
+    const pings = keepalive !== null && keepalive.intervalMs > 0 ? keepalive : null;
+    const { authority, metadata, maxMessageBytes } = settings;
+    this.#isHeard = false;
+    this.#stream = new GrpcStream(
+      (owner) => connectToHost(cluster, host, PROTOCOLS, faults, owner),
+      { path: this.#path, authority, metadata, maxMessageBytes, connectTimeoutMs, keepalive: pings },
+      { clock, faults },
+      {
+        onOpen: () => {
+          this.#isOpen = true;
+          log.debug(`management server ${label}: a stream of ${this.#path} begins`);
+          this.#listener.onOpen();
+        },
+        onMessage: (bytes) => {
+          this.#isHeard = true;
+          this.#complaint = '';
+          this.#backoff.reset();
+          this.#listener.onMessage(bytes);
+        },
+        onEnd: (reason) => {
+          cluster.stats.add('upstream_rq_active', -1);
+          this.#lost(label, reason);
+        },
+      },
+    );
+    // One that could not even be begun.
+    if (this.#isClosed) this.#stream.close();
+  }
+
+  #lost(label: string, reason: string | undefined): void {
+    this.#stream = undefined;
+    this.#isOpen = false;
+    if (reason === undefined) this.#deps.log.info(`management server ${label} has ended the stream`);
+    else this.#complain(`${label}: ${reason}`);
+    const pauseMs = this.#pauseMs();
+    this.#listener.onLost();
+    this.#again(pauseMs);
+  }
+
+  /** And whose turn is next. */
+  #pauseMs(): number {
+    if (this.#isHeard) {
+      this.#turn = 0;
+      return this.#backoff.nextMs();
+    }
+    this.#turn = (this.#turn + 1) % this.#servers.length;
+    // The stand-in is asked at once.
+    return this.#turn === 0 ? this.#backoff.nextMs() : 0;
+  }
+
+  #again(pauseMs: number): void {
+    if (this.#isClosed) return;
+    this.#endPause = this.#deps.clock.after(pauseMs, () => this.#connect());
+  }
+
+  #complain(complaint: string): void {
+    const log = this.#deps.log.ofFile(FILE);
+    const text = `management server ${complaint}`;
+    if (complaint === this.#complaint) log.debug(text);
+    else log.warning(text);
+    this.#complaint = complaint;
+  }
+}

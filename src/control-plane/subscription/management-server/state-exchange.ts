@@ -1,0 +1,79 @@
+// State of the world: each request says all names that are wanted and the last version that was accepted; each response is answered
+// by one with its nonce.
+
+import { encodeStateRequest, type NodeMessage, type RawResponse } from '../../../config/index.ts';
+import type { Exchange, ExchangeType, WantedNames } from './exchange.ts';
+
+export class StateExchange implements Exchange {
+  readonly #type: ExchangeType;
+  readonly #wanted: WantedNames;
+  /** Survives the stream: the next server is told what this proxy has. */
+  #acceptedVersion = '';
+  #nonce = '';
+  #refusal: string | undefined;
+  #isTaking = false;
+  #hasNews = false;
+  /** It has asked for names in this stream. */
+  #hasAsked = false;
+
+  constructor(type: ExchangeType, wanted: WantedNames) {
+    this.#type = type;
+    this.#wanted = wanted;
+  }
+
+  get isDue(): boolean {
+    return this.#hasNews && !this.#isTaking && this.#canAsk;
+  }
+
+  /** Without names it would ask for all of them where that means all; otherwise it takes back what it has asked for. */
+  get #canAsk(): boolean {
+    const { isWildcard, names } = this.#wanted;
+    if (isWildcard || !isEmpty(names)) return true;
+    return this.#hasAsked && !this.#type.service.isWildcard;
+  }
+
+  begin(): void {
+    this.#nonce = '';
+    this.#refusal = undefined;
+    this.#isTaking = false;
+    this.#hasNews = true;
+    this.#hasAsked = false;
+  }
+
+  wanted(): void {
+    this.#hasNews = true;
+  }
+
+  next(node: NodeMessage | undefined): Uint8Array {
+    const { isWildcard, names } = this.#wanted;
+    const refusal = this.#refusal;
+    this.#refusal = undefined;
+    this.#hasNews = false;
+    this.#hasAsked = true;
+    return encodeStateRequest({
+      typeUrl: this.#type.typeUrl,
+      version: this.#acceptedVersion,
+      names: isWildcard ? [] : names,
+      nonce: this.#nonce,
+      refusal,
+      node,
+    });
+  }
+
+  taking({ nonce }: RawResponse): void {
+    this.#isTaking = true;
+    this.#nonce = nonce;
+  }
+
+  taken({ version }: RawResponse, refusal: string | undefined): void {
+    this.#isTaking = false;
+    this.#hasNews = true;
+    this.#refusal = refusal;
+    if (refusal === undefined) this.#acceptedVersion = version;
+  }
+}
+
+function isEmpty(names: Iterable<string>): boolean {
+  for (const _ of names) return false;
+  return true;
+}

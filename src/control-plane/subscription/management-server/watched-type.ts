@@ -1,0 +1,244 @@
+// Everybody who wants resources of one type from one management server, and the responses that are on their way to them: one after
+// the other, each told to whoever it concerns. Main thread; rests between two resources.
+
+import type { Clock } from '../../../base/clock.ts';
+import { errorMessage } from '../../../base/errors.ts';
+import type { FaultBoundary } from '../../../base/fault-boundary.ts';
+import { TimeSlice } from '../../../base/time-slice.ts';
+import {
+  type DiscoveredResponse,
+  type RawResource,
+  type RawResponse,
+  readRawResource,
+  type UnknownFieldPolicy,
+} from '../../../config/index.ts';
+import type { Logger } from '../../../log/index.ts';
+import type { SubscriptionRequest } from '../subscription.ts';
+import type { WantedNames } from './exchange.ts';
+import { Lifetimes } from './lifetimes.ts';
+
+type Watch = Omit<SubscriptionRequest<unknown>, 'source'>;
+
+export interface WatchedTypeDependencies {
+  readonly clock: Clock;
+  readonly faults: FaultBoundary;
+  readonly log: Logger;
+  readonly unknownFields: UnknownFieldPolicy;
+  /** As logs name the server. */
+  readonly server: () => string;
+}
+
+/** A resource with its place in the response. */
+interface Placed {
+  readonly index: number;
+  readonly raw: RawResource;
+}
+
+/** What of a response concerns one watch. */
+interface Share {
+  readonly resources: Placed[];
+  readonly removed: string[];
+}
+
+/** What a watch is told. */
+interface News {
+  readonly version: string;
+  readonly told: readonly Placed[];
+  readonly removed: readonly string[];
+  readonly isComplete: boolean;
+}
+
+export class WatchedType implements WantedNames {
+  readonly #deps: WatchedTypeDependencies;
+  /** What a response tells. */
+  readonly #form: 'state' | 'changes';
+  readonly #isWildcardType: boolean;
+  readonly #watches = new Set<Watch>();
+  /** Those that want all. */
+  readonly #ofAll = new Set<Watch>();
+  readonly #byName = new Map<string, Set<Watch>>();
+  readonly #lifetimes: Lifetimes;
+  #version = '';
+  /** The last response is taken in behind those before. */
+  #taking: Promise<void> = Promise.resolve();
+
+  constructor(form: 'state' | 'changes', isWildcardType: boolean, deps: WatchedTypeDependencies) {
+    this.#form = form;
+    this.#isWildcardType = isWildcardType;
+    this.#deps = deps;
+    this.#lifetimes = new Lifetimes(deps.clock, (name) => this.#expired(name));
+  }
+
+  get isWildcard(): boolean {
+    return this.#ofAll.size > 0;
+  }
+
+  get names(): Iterable<string> {
+    return this.#byName.keys();
+  }
+
+  get isEmpty(): boolean {
+    return this.#watches.size === 0;
+  }
+
+  has(name: string): boolean {
+    return this.#byName.has(name);
+  }
+
+  add(watch: Watch): void {
+    this.#watches.add(watch);
+    if (watch.names === undefined) this.#ofAll.add(watch);
+    for (const name of watch.names ?? []) {
+      const watches = this.#byName.get(name);
+      if (watches === undefined) this.#byName.set(name, new Set([watch]));
+      else watches.add(watch);
+    }
+  }
+
+  remove(watch: Watch): void {
+    this.#watches.delete(watch);
+    this.#ofAll.delete(watch);
+    for (const name of watch.names ?? []) {
+      const watches = this.#byName.get(name);
+      watches?.delete(watch);
+      if (watches?.size !== 0) continue;
+      this.#byName.delete(name);
+      this.#lifetimes.forget(name);
+    }
+  }
+
+  close(): void {
+    this.#lifetimes.close();
+  }
+
+  /** The server could not be asked. */
+  lost(): void {
+    for (const { stats } of this.#watches) stats.attempt().failed();
+  }
+
+  /** Resolves when all responses of before have been taken in. */
+  get idle(): Promise<void> {
+    return this.#taking;
+  }
+
+  /** @param before what it may refer to. @returns why some of it is refused, one reason each. */
+  take(response: RawResponse, before: Promise<void>): Promise<readonly string[]> {
+    const taken = Promise.all([this.#taking, before]).then(() => this.#take(response));
+    this.#taking = taken.then(
+      () => {},
+      () => {},
+    );
+    return taken;
+  }
+
+  async #take(response: RawResponse): Promise<readonly string[]> {
+    const refusals = new Set<string>();
+    const slice = new TimeSlice();
+    for (const { name, ttlMs } of response.resources) if (name !== '') this.#lifetimes.renew(name, ttlMs);
+    for (const name of response.removed) this.#lifetimes.forget(name);
+    for (const refusal of this.#nameless(response)) refusals.add(refusal);
+    for (const [watch, share] of this.#shares(response)) {
+      // It may have gone while others were told.
+      if (!this.#watches.has(watch)) continue;
+      for (const refusal of await this.#tell(watch, response, share)) refusals.add(refusal);
+      if (slice.isOverNow()) await slice.rest();
+    }
+    this.#version = response.version;
+    return [...refusals];
+  }
+
+  /** Whom it concerns, and with what. */
+  #shares({ resources, removed }: RawResponse): ReadonlyMap<Watch, Share> {
+    const shares = new Map<Watch, Share>();
+    const shareOf = (watch: Watch): Share => {
+      const share = shares.get(watch) ?? { resources: [], removed: [] };
+      shares.set(watch, share);
+      return share;
+    };
+    // Of a type whose responses say all there is they concern whoever asks for it, even where they say nothing.
+    if (this.#isWildcardType) for (const watch of this.#watches) shareOf(watch);
+    else for (const watch of this.#ofAll) shareOf(watch);
+    for (const [index, raw] of resources.entries()) {
+      // A heartbeat says nothing new.
+      if (raw.name === '' || raw.bytes === undefined) continue;
+      for (const watch of this.#wantedBy(raw.name)) shareOf(watch).resources.push({ index, raw });
+    }
+    for (const name of removed) for (const watch of this.#wantedBy(name)) shareOf(watch).removed.push(name);
+    return shares;
+  }
+
+  *#wantedBy(name: string): Iterable<Watch> {
+    yield* this.#ofAll;
+    yield* this.#byName.get(name) ?? [];
+  }
+
+  /** Resources that nobody can be told of by their names. */
+  *#nameless({ resources }: RawResponse): Iterable<string> {
+    const [watch] = this.#watches;
+    if (watch === undefined) return;
+    for (const [index, raw] of resources.entries()) {
+      if (raw.name !== '' || raw.bytes === undefined || this.#ofAll.size > 0) continue;
+      const read = readRawResource(raw, placeOf(index), watch.type(), this.#deps.unknownFields);
+      if (read.isGood) yield `${placeOf(index)}: has no name`;
+      else yield* read.errors;
+    }
+  }
+
+  async #tell(watch: Watch, response: RawResponse, share: Share): Promise<readonly string[]> {
+    const { faults, log, server } = this.#deps;
+    const { version, resources } = response;
+    const attempt = watch.stats.attempt();
+    const isOfAll = watch.names === undefined;
+    // Whoever wants all is told of those without names, too, so that they are refused by their place.
+    const told = isOfAll ? placed(resources) : share.resources;
+    // Of names that were asked for, those that are missing are as they were: servers may answer in parts. So they are where a
+    // response says of some only that they live on.
+    const isOfState = this.#form === 'state' && (isOfAll || this.#isWildcardType);
+    const isComplete = isOfState && resources.every(({ bytes }) => bytes !== undefined);
+    try {
+      const refusals = await watch.owner.onResponse(
+        this.#discovered(watch, { version, told, removed: share.removed, isComplete }),
+      );
+      if (refusals.length === 0) attempt.updated(version);
+      else attempt.rejected();
+      for (const refusal of refusals) log.warning(`resources from ${server()} are refused: ${refusal}`);
+      return refusals;
+    } catch (error) {
+      attempt.rejected();
+      faults.report('taking in resources of a management server', error);
+      return [errorMessage(error)];
+    }
+  }
+
+  #discovered({ type }: Watch, { version, told, removed, isComplete }: News): DiscoveredResponse<unknown> {
+    const { unknownFields } = this.#deps;
+    const resourceType = type();
+    return {
+      version,
+      extent: isComplete ? 'all' : 'changes',
+      removed,
+      names: told.map(({ raw }) => raw.name),
+      warnings: [],
+      *read() {
+        for (const { index, raw } of told) yield readRawResource(raw, placeOf(index), resourceType, unknownFields);
+      },
+    };
+  }
+
+  #expired(name: string): void {
+    const { faults, log, server } = this.#deps;
+    log.info(`resource ${name} from ${server()} has lived its time`);
+    const news = { version: this.#version, told: [], removed: [name], isComplete: false };
+    faults.run('the end of a resource', async () => {
+      for (const watch of [...this.#wantedBy(name)]) await watch.owner.onResponse(this.#discovered(watch, news));
+    });
+  }
+}
+
+function placed(resources: readonly RawResource[]): readonly Placed[] {
+  return resources.map((raw, index) => ({ index, raw })).filter(({ raw }) => raw.bytes !== undefined);
+}
+
+function placeOf(index: number): string {
+  return `resources[${index}]`;
+}

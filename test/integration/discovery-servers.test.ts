@@ -1,0 +1,241 @@
+// Clusters and listeners from a management server, in every form of the discovery protocol: each request is held against it.
+
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
+import { clusterNamed, httpFilter, type JsonObject, listenerWith, socketAddress } from '../support/bootstrap.ts';
+import { ControlPlane, type ReceivedRequest } from '../support/control-plane.ts';
+import { untilEqual } from '../support/eventually.ts';
+import { startWeir, type WeirProcess } from '../support/weir-process.ts';
+import { WireClient, WireUpstream } from '../support/wire.ts';
+
+const ANY_PORT = socketAddress('127.0.0.1', 0);
+const CLUSTER = 'config.cluster.v3.Cluster';
+const LISTENER = 'config.listener.v3.Listener';
+const ENDPOINTS = 'config.endpoint.v3.ClusterLoadAssignment';
+
+interface Form {
+  readonly name: string;
+  readonly api_type: 'GRPC' | 'DELTA_GRPC';
+  readonly isAggregated: boolean;
+  readonly generation: 'V2' | 'V3';
+}
+
+const FORMS: readonly Form[] = [
+  { name: 'state of the world, one stream', api_type: 'GRPC', isAggregated: true, generation: 'V3' },
+  { name: 'state of the world, a stream for each type', api_type: 'GRPC', isAggregated: false, generation: 'V3' },
+  { name: 'changes, one stream', api_type: 'DELTA_GRPC', isAggregated: true, generation: 'V3' },
+  { name: 'changes, a stream for each type', api_type: 'DELTA_GRPC', isAggregated: false, generation: 'V3' },
+  { name: 'state of the world, the older names', api_type: 'GRPC', isAggregated: true, generation: 'V2' },
+  { name: 'a stream for each type, the older names', api_type: 'GRPC', isAggregated: false, generation: 'V2' },
+];
+const [STATE, , CHANGES] = FORMS as [Form, Form, Form];
+
+function bootstrap(
+  { api_type, isAggregated, generation }: Form,
+  planes: readonly ControlPlane[],
+  fields: JsonObject = {},
+  api: JsonObject = {},
+): string {
+  const names = planes.map((_, index) => `xds_${index}`);
+  const grpc_services = names.map((cluster_name) => ({ envoy_grpc: { cluster_name } }));
+  const server = { api_type, grpc_services, transport_api_version: generation, ...api };
+  const source = { resource_api_version: generation, ...(isAggregated ? { ads: {} } : { api_config_source: server }) };
+  const clusters = planes.map(({ port }, index) => ({ ...cluster(names[index]!, port), http2_protocol_options: {} }));
+  return JSON.stringify({
+    node: { id: 'me', cluster: 'us' },
+    admin: { address: ANY_PORT },
+    dynamic_resources: {
+      cds_config: source,
+      lds_config: source,
+      ...(isAggregated && { ads_config: server }),
+    },
+    static_resources: { clusters },
+    ...fields,
+  });
+}
+
+function cluster(name: string, port: number, fields: JsonObject = {}): JsonObject {
+  const endpoints = [{ lb_endpoints: [{ endpoint: { address: socketAddress('127.0.0.1', port) } }] }];
+  return clusterNamed(name, { load_assignment: { cluster_name: name, endpoints }, ...fields });
+}
+
+function listener(name: string, clusterName: string, table: JsonObject = {}): JsonObject {
+  const routes = [{ match: { prefix: '/' }, route: { cluster: clusterName } }];
+  const route_config = { virtual_hosts: [{ name: 'all', domains: ['*'], routes }], ...table };
+  return listenerWith([httpFilter({ route_config })], { name, address: ANY_PORT });
+}
+
+async function upstreamSaying(t: TestContext, text: string): Promise<number> {
+  const answer = `HTTP/1.1 200 OK\r\ncontent-length: ${text.length}\r\n\r\n${text}`;
+  const upstream = await WireUpstream.start((socket) => socket.on('data', () => socket.write(answer)));
+  t.after(() => upstream.close());
+  return upstream.port;
+}
+
+async function answerOf(weir: WeirProcess, name: string): Promise<string> {
+  const client = new WireClient((await weir.listeners()).get(name)!.port);
+  const { status, body } = await client.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n').response();
+  client.close();
+  return `${status} ${body}`;
+}
+
+function serve(
+  plane: ControlPlane,
+  version: string,
+  clusters: readonly JsonObject[],
+  listeners: readonly JsonObject[],
+): void {
+  plane.set(CLUSTER, version, clusters);
+  plane.set(LISTENER, version, listeners);
+}
+
+describe('clusters and listeners from a management server', () => {
+  for (const form of FORMS) {
+    it(`come, change, are refused for themselves and go: ${form.name}`, async (t) => {
+      const plane = await ControlPlane.start(t);
+      const [one, two] = [await upstreamSaying(t, 'one'), await upstreamSaying(t, 'two')];
+      serve(plane, '1', [cluster('a', one)], [listener('in', 'a')]);
+      await using weir = await startWeir({ configYaml: bootstrap(form, [plane]), args: ['--concurrency', '2'] });
+      assert.equal(await answerOf(weir, 'in'), '200 one');
+      assert.equal((await plane.answered(CLUSTER, '1')).error_detail, null);
+      assert.equal((await plane.answered(LISTENER, '1')).error_detail, null);
+
+      plane.set(CLUSTER, '2', [cluster('a', two), cluster('b', one)]);
+      await plane.answered(CLUSTER, '2');
+      await untilEqual('200 two', () => answerOf(weir, 'in'), 'the other upstream');
+
+      const bad = cluster('bad', one, { connect_timeout: '-1s' });
+      plane.set(CLUSTER, '3', [cluster('a', one), bad]);
+      const { error_detail: refusal, version_info: kept } = await plane.answered(CLUSTER, '3');
+      assert.match(refusal!.message, /cluster bad: resources\[1\]\.connect_timeout: -1s is not above 0s/);
+      assert.equal(refusal!.code, 13);
+      if (form.api_type === 'GRPC') assert.equal(kept, '2');
+      await untilEqual('200 one', () => answerOf(weir, 'in'), 'what is good of a refused response');
+      assert.equal(await weir.stat('cluster_manager.cds.update_rejected'), 1);
+      assert.match(await weir.admin('/clusters'), /^version_info::3$/m);
+      assert.doesNotMatch(await weir.admin('/clusters'), /^b::/m);
+
+      plane.set(LISTENER, '4', [listener('other', 'a')]);
+      await plane.answered(LISTENER, '4');
+      await untilEqual('200 one', () => answerOf(weir, 'other').catch(() => ''), 'the listener in its place');
+      assert.equal((await weir.listeners()).has('in'), false);
+      assert.deepEqual(plane.violations, []);
+
+      const prefix = form.isAggregated ? '' : 'cluster_manager.cds.';
+      assert.equal(await weir.stat(`${prefix}control_plane.connected_state`), 1);
+      assert.match(await weir.admin('/stats?filter=identifier'), /control_plane\.identifier: "test-plane"/);
+      const [first] = plane.requests;
+      assert.equal(first!.node!.id, 'me');
+      assert.equal(first!.node!.build_version !== '', form.generation === 'V2');
+      assert.equal(first!.type_url.includes('envoy.api.v2.'), form.generation === 'V2');
+      assert.equal(first!.path.includes('.v2.'), form.generation === 'V2');
+      assert.equal(plane.streams, form.isAggregated ? 1 : 2);
+    });
+  }
+});
+
+function ofForm({ api_type, isAggregated, generation }: Form): JsonObject {
+  const api_config_source = {
+    api_type,
+    grpc_services: [{ envoy_grpc: { cluster_name: 'xds_0' } }],
+    transport_api_version: generation,
+  };
+  return { resource_api_version: generation, ...(isAggregated ? { ads: {} } : { api_config_source }) };
+}
+
+function assignment(cluster_name: string, ...ports: readonly number[]): JsonObject {
+  const lb_endpoints = ports.map((port) => ({ endpoint: { address: socketAddress('127.0.0.1', port) } }));
+  return { cluster_name, endpoints: [{ lb_endpoints }] };
+}
+
+describe('endpoints from a management server', () => {
+  for (const form of FORMS) {
+    it(`are asked for by the names of clusters, and change for themselves: ${form.name}`, async (t) => {
+      const plane = await ControlPlane.start(t);
+      const [one, two] = [await upstreamSaying(t, 'one'), await upstreamSaying(t, 'two')];
+      const eds = (name: string, fields: JsonObject = {}): JsonObject => {
+        const { load_assignment: _none, ...rest } = clusterNamed(name);
+        return { ...rest, type: 'EDS', eds_cluster_config: { eds_config: ofForm(form), ...fields } };
+      };
+      serve(
+        plane,
+        '1',
+        [eds('a'), eds('b', { service_name: 'service/b' })],
+        [listener('in', 'a'), listener('on', 'b')],
+      );
+      plane.set(ENDPOINTS, '1', [assignment('a', one), assignment('service/b', two), assignment('unasked', one)]);
+      await using weir = await startWeir({ configYaml: bootstrap(form, [plane]), args: ['--concurrency', '2'] });
+      assert.deepEqual([await answerOf(weir, 'in'), await answerOf(weir, 'on')], ['200 one', '200 two']);
+
+      plane.set(ENDPOINTS, '2', [assignment('a', two), assignment('service/b', two)]);
+      assert.equal((await plane.answered(ENDPOINTS, '2')).error_detail, null);
+      await untilEqual('200 two', () => answerOf(weir, 'in'), 'the other endpoint');
+
+      const bad = { ...assignment('a', one), policy: { drop_overloads: [{}, {}] } };
+      plane.set(ENDPOINTS, '3', [bad, assignment('service/b', one)]);
+      assert.match(
+        (await plane.answered(ENDPOINTS, '3')).error_detail!.message,
+        /resources\[0\]\.policy\.drop_overloads/,
+      );
+      await untilEqual('200 one', () => answerOf(weir, 'on'), 'what is good of a refused response');
+      assert.equal(await answerOf(weir, 'in'), '200 two');
+      assert.equal(await weir.stat('cluster.a.update_rejected'), 1);
+
+      // What nobody needs any more is not asked for any more.
+      plane.set(LISTENER, '4', [listener('on', 'b')]);
+      plane.set(CLUSTER, '4', [eds('b', { service_name: 'service/b' })]);
+      const namesOf = ({
+        resource_names: all,
+        resource_names_unsubscribe: less,
+      }: ReceivedRequest): readonly string[] => (form.api_type === 'GRPC' ? all : less);
+      const last = form.api_type === 'GRPC' ? ['service/b'] : ['a'];
+      const ofEndpoints = ({ type_url }: ReceivedRequest): boolean => type_url.endsWith('.ClusterLoadAssignment');
+      await untilEqual(
+        true,
+        () => plane.requests.some((each) => ofEndpoints(each) && isDeepStrictEqual([...namesOf(each)], last)),
+        'the end of a name',
+      );
+      assert.equal(await answerOf(weir, 'on'), '200 one');
+      assert.deepEqual(plane.violations, []);
+    });
+  }
+});
+
+for (const form of [STATE, CHANGES]) {
+  describe(`a management server that goes and comes back: ${form.name}`, () => {
+    it('is told what this proxy has, which serves on meanwhile', async (t) => {
+      const plane = await ControlPlane.start(t);
+      const one = await upstreamSaying(t, 'one');
+      serve(plane, '7', [cluster('a', one)], [listener('in', 'a')]);
+      await using weir = await startWeir({ configYaml: bootstrap(form, [plane]) });
+      await plane.answered(LISTENER, '7');
+      plane.stop();
+      await untilEqual(0, () => weir.stat('control_plane.connected_state'), 'a lost stream');
+      assert.equal(await answerOf(weir, 'in'), '200 one');
+      const second = await ControlPlane.start(t, plane.port);
+      // An older version is taken as well: the server knows best.
+      serve(second, '6', [cluster('a', one), cluster('b', one)], [listener('in', 'a'), listener('new', 'b')]);
+      await second.answered(LISTENER, '6');
+      await untilEqual('200 one', () => answerOf(weir, 'new').catch(() => ''), 'the new listener');
+      assert.deepEqual(second.violations, []);
+      const [first] = second.requests;
+      if (form.api_type === 'GRPC') assert.equal(first!.version_info, '7');
+      else assert.deepEqual({ ...first!.initial_resource_versions }, { a: '7' });
+      assert.ok((await weir.stat('cluster_manager.cds.update_failure'))! >= 1);
+    });
+
+    it('is followed by another stream where it ends one, without a warning', async (t) => {
+      const plane = await ControlPlane.start(t);
+      const one = await upstreamSaying(t, 'one');
+      serve(plane, '1', [cluster('a', one)], [listener('in', 'a')]);
+      await using weir = await startWeir({ configYaml: bootstrap(form, [plane]) });
+      await plane.answered(LISTENER, '1');
+      plane.endStreams();
+      await untilEqual(2, () => Math.max(...plane.requests.map(({ stream }) => stream)), 'a second stream');
+      assert.doesNotMatch(weir.output.stderr, /\[warning\].*management server/);
+      assert.match(weir.output.stderr, /has ended the stream/);
+      assert.equal(await answerOf(weir, 'in'), '200 one');
+    });
+  });
+}
