@@ -1,5 +1,6 @@
 // GrpcService messages of filters.
 
+import { clusterAuthority, isAuthority } from '../base/authority.ts';
 import { type Conversion, type GrpcService, initialMetadata } from '../config/index.ts';
 import type { GrpcTarget } from './filters.http/grpc/target.ts';
 
@@ -19,9 +20,16 @@ export function convertGrpcTarget(
     return undefined;
   }
   conversion.clusters.checkReference(target.cluster_name, `${at}.envoy_grpc.cluster_name`, conversion.faults);
+  const { authority } = target;
+  if (authority !== '' && !isAuthority(authority)) {
+    conversion.faults.error(
+      `${at}.envoy_grpc.authority`,
+      `${JSON.stringify(authority)} is no host that a request can name`,
+    );
+  }
   return {
     cluster: target.cluster_name,
-    authority: target.authority || target.cluster_name,
+    authority: authority || clusterAuthority(target.cluster_name),
     timeoutMs,
     metadata: initialMetadata(service, at, conversion.faults).map(({ key, value }) => [key, value] as const),
   };

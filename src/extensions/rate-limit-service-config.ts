@@ -1,5 +1,6 @@
 // RateLimitServiceConfig messages → how the service is reached that filters of requests and of connections ask.
 
+import { clusterAuthority } from '../base/authority.ts';
 import { type Conversion, durationMsOr, type MessageTypes } from '../config/index.ts';
 import type { GrpcTarget, VersionedTarget } from './filters.http/grpc/target.ts';
 import { convertGrpcTarget } from './grpc-service-config.ts';
@@ -44,5 +45,5 @@ function targetOf(
   if (service !== null) return convertGrpcTarget(service, `${at}.grpc_service`, timeoutMs, conversion);
   if (cluster === '') return undefined;
   conversion.clusters.checkReference(cluster, `${at}.cluster_name`, conversion.faults);
-  return { cluster, authority: cluster, timeoutMs, metadata: [] };
+  return { cluster, authority: clusterAuthority(cluster), timeoutMs, metadata: [] };
 }

@@ -81,6 +81,8 @@ const MODES = [
   ['lets it go on', { failure_mode_allow: true }],
 ] as const;
 
+/** As control planes name clusters: a name that is no host, for calls that name nobody else. */
+const clusterOf = (protocol: string, what: string): string => `outbound|80|${protocol}|${what}`;
 const named = (...words: readonly string[]): string => words.join(' ').replaceAll(/[ ,]+/g, '-');
 
 describe('a service that is asked about requests', () => {
@@ -89,7 +91,7 @@ describe('a service that is asked about requests', () => {
   let proxy: Awaited<ReturnType<typeof createProxy>>;
 
   function listenersOf(protocol: string, what: string): readonly JsonObject[] {
-    const cluster = named(protocol, what);
+    const cluster = clusterOf(protocol, what);
     const timeout = what === WELL ? '60s' : TIMEOUT;
     const service: JsonObject =
       protocol === 'http'
@@ -114,7 +116,7 @@ describe('a service that is asked about requests', () => {
         socket.once('data', () => act(socket));
       });
       services.push(service);
-      clusters.push(clusterAt(named('http', what), service.port));
+      clusters.push(clusterAt(clusterOf('http', what), service.port));
       listeners.push(...listenersOf('http', what));
     }
     for (const [what, act] of Object.entries(OVER_GRPC)) {
@@ -126,11 +128,11 @@ describe('a service that is asked about requests', () => {
       });
       await once(server.listen(0, '127.0.0.1'), 'listening');
       services.push(server);
-      clusters.push(clusterAt(named('grpc', what), (server.address() as AddressInfo).port, HTTP2));
+      clusters.push(clusterAt(clusterOf('grpc', what), (server.address() as AddressInfo).port, HTTP2));
       listeners.push(...listenersOf('grpc', what));
     }
     for (const protocol of ['http', 'grpc']) {
-      clusters.push(clusterAt(named(protocol, AWAY), await unusedPort(), protocol === 'grpc' ? HTTP2 : {}));
+      clusters.push(clusterAt(clusterOf(protocol, AWAY), await unusedPort(), protocol === 'grpc' ? HTTP2 : {}));
       listeners.push(...listenersOf(protocol, AWAY));
     }
     proxy = await createProxy(bootstrapOf(listeners, clusters, { stats_flush_on_admin: true }), { logLevel: 'off' });

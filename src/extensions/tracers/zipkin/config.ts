@@ -1,5 +1,6 @@
 // ZipkinConfig messages → settings of the Zipkin tracer.
 
+import { clusterAuthority } from '../../../base/authority.ts';
 import {
   type Conversion,
   type MessageTypes,
@@ -70,5 +71,5 @@ function targetOf(zipkin: ZipkinConfig, at: string, conversion: Conversion): Htt
   if (!path.startsWith('/')) {
     faults.error(`${at}.collector_endpoint`, `has to be a path with its slash, not ${JSON.stringify(path)}`);
   }
-  return { cluster, host: zipkin.collector_hostname || cluster, path, timeoutMs: 0, headers: [] };
+  return { cluster, host: zipkin.collector_hostname || clusterAuthority(cluster), path, timeoutMs: 0, headers: [] };
 }

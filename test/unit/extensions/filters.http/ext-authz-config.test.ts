@@ -84,6 +84,11 @@ describe('the settings of an authorization service', () => {
   for (const [what, fields, expected] of [
     ['no service', {}, /grpc_service or http_service is required/],
     [
+      'an authority that is none',
+      { grpc_service: { envoy_grpc: { cluster_name: 'web', authority: 'a b' } } },
+      /^grpc_service\.envoy_grpc\.authority: "a b" is no host/,
+    ],
+    [
       'a cluster that is none',
       { grpc_service: { envoy_grpc: { cluster_name: 'wed' } } },
       /^grpc_service\.envoy_grpc\.cluster_name: .*"wed".*"web"/,
