@@ -1,94 +1,29 @@
 // Clusters and listeners from a management server, in every form of the discovery protocol: each request is held against it.
 
 import assert from 'node:assert/strict';
-import { describe, it, type TestContext } from 'node:test';
+import { describe, it } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
-import { clusterNamed, httpFilter, type JsonObject, listenerWith, socketAddress } from '../support/bootstrap.ts';
+import { clusterNamed, type JsonObject } from '../support/bootstrap.ts';
 import { ControlPlane, type ReceivedRequest } from '../support/control-plane.ts';
+import {
+  answerOf,
+  assignment,
+  bootstrap,
+  CLUSTER,
+  cluster,
+  ENDPOINTS,
+  FORMS,
+  type Form,
+  LISTENER,
+  listener,
+  ofForm,
+  serve,
+  upstreamSaying,
+} from '../support/discovered-proxy.ts';
 import { untilEqual } from '../support/eventually.ts';
-import { startWeir, type WeirProcess } from '../support/weir-process.ts';
-import { WireClient, WireUpstream } from '../support/wire.ts';
+import { startWeir } from '../support/weir-process.ts';
 
-const ANY_PORT = socketAddress('127.0.0.1', 0);
-const CLUSTER = 'config.cluster.v3.Cluster';
-const LISTENER = 'config.listener.v3.Listener';
-const ENDPOINTS = 'config.endpoint.v3.ClusterLoadAssignment';
-
-interface Form {
-  readonly name: string;
-  readonly api_type: 'GRPC' | 'DELTA_GRPC';
-  readonly isAggregated: boolean;
-  readonly generation: 'V2' | 'V3';
-}
-
-const FORMS: readonly Form[] = [
-  { name: 'state of the world, one stream', api_type: 'GRPC', isAggregated: true, generation: 'V3' },
-  { name: 'state of the world, a stream for each type', api_type: 'GRPC', isAggregated: false, generation: 'V3' },
-  { name: 'changes, one stream', api_type: 'DELTA_GRPC', isAggregated: true, generation: 'V3' },
-  { name: 'changes, a stream for each type', api_type: 'DELTA_GRPC', isAggregated: false, generation: 'V3' },
-  { name: 'state of the world, the older names', api_type: 'GRPC', isAggregated: true, generation: 'V2' },
-  { name: 'a stream for each type, the older names', api_type: 'GRPC', isAggregated: false, generation: 'V2' },
-];
 const [STATE, , CHANGES] = FORMS as [Form, Form, Form];
-
-function bootstrap(
-  { api_type, isAggregated, generation }: Form,
-  planes: readonly ControlPlane[],
-  fields: JsonObject = {},
-  api: JsonObject = {},
-): string {
-  const names = planes.map((_, index) => `xds_${index}`);
-  const grpc_services = names.map((cluster_name) => ({ envoy_grpc: { cluster_name } }));
-  const server = { api_type, grpc_services, transport_api_version: generation, ...api };
-  const source = { resource_api_version: generation, ...(isAggregated ? { ads: {} } : { api_config_source: server }) };
-  const clusters = planes.map(({ port }, index) => ({ ...cluster(names[index]!, port), http2_protocol_options: {} }));
-  return JSON.stringify({
-    node: { id: 'me', cluster: 'us' },
-    admin: { address: ANY_PORT },
-    dynamic_resources: {
-      cds_config: source,
-      lds_config: source,
-      ...(isAggregated && { ads_config: server }),
-    },
-    static_resources: { clusters },
-    ...fields,
-  });
-}
-
-function cluster(name: string, port: number, fields: JsonObject = {}): JsonObject {
-  const endpoints = [{ lb_endpoints: [{ endpoint: { address: socketAddress('127.0.0.1', port) } }] }];
-  return clusterNamed(name, { load_assignment: { cluster_name: name, endpoints }, ...fields });
-}
-
-function listener(name: string, clusterName: string, table: JsonObject = {}): JsonObject {
-  const routes = [{ match: { prefix: '/' }, route: { cluster: clusterName } }];
-  const route_config = { virtual_hosts: [{ name: 'all', domains: ['*'], routes }], ...table };
-  return listenerWith([httpFilter({ route_config })], { name, address: ANY_PORT });
-}
-
-async function upstreamSaying(t: TestContext, text: string): Promise<number> {
-  const answer = `HTTP/1.1 200 OK\r\ncontent-length: ${text.length}\r\n\r\n${text}`;
-  const upstream = await WireUpstream.start((socket) => socket.on('data', () => socket.write(answer)));
-  t.after(() => upstream.close());
-  return upstream.port;
-}
-
-async function answerOf(weir: WeirProcess, name: string): Promise<string> {
-  const client = new WireClient((await weir.listeners()).get(name)!.port);
-  const { status, body } = await client.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n').response();
-  client.close();
-  return `${status} ${body}`;
-}
-
-function serve(
-  plane: ControlPlane,
-  version: string,
-  clusters: readonly JsonObject[],
-  listeners: readonly JsonObject[],
-): void {
-  plane.set(CLUSTER, version, clusters);
-  plane.set(LISTENER, version, listeners);
-}
 
 describe('clusters and listeners from a management server', () => {
   for (const form of FORMS) {
@@ -134,20 +69,6 @@ describe('clusters and listeners from a management server', () => {
     });
   }
 });
-
-function ofForm({ api_type, isAggregated, generation }: Form): JsonObject {
-  const api_config_source = {
-    api_type,
-    grpc_services: [{ envoy_grpc: { cluster_name: 'xds_0' } }],
-    transport_api_version: generation,
-  };
-  return { resource_api_version: generation, ...(isAggregated ? { ads: {} } : { api_config_source }) };
-}
-
-function assignment(cluster_name: string, ...ports: readonly number[]): JsonObject {
-  const lb_endpoints = ports.map((port) => ({ endpoint: { address: socketAddress('127.0.0.1', port) } }));
-  return { cluster_name, endpoints: [{ lb_endpoints }] };
-}
 
 describe('endpoints from a management server', () => {
   for (const form of FORMS) {

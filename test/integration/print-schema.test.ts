@@ -114,7 +114,7 @@ describe('--print-schema', () => {
   it('says what this build does not do, what fields are for, and offers each under its own name', () => {
     const bootstrap = printed.definitions['proxy.config.bootstrap.v3.Bootstrap']!.properties!;
     const dynamic = printed.definitions['proxy.config.bootstrap.v3.Bootstrap.DynamicResources']!.properties!;
-    assert.match(String(dynamic.ads_config!.deprecationMessage), /not supported by this build: .* refused/);
+    assert.match(String(dynamic.cds_resources_locator!.deprecationMessage), /not supported by this build.* refused/);
     assert.match(
       String(bootstrap.flags_path!.deprecationMessage),
       /not supported by this build: options stand on the command line/,

@@ -31,6 +31,8 @@ export interface ReceivedRequest {
   /** Number of its stream, from 1. */
   readonly stream: number;
   readonly path: string;
+  /** What was said with its stream. */
+  readonly metadata: Readonly<Record<string, unknown>>;
   readonly type_url: string;
   readonly version_info: string;
   readonly response_nonce: string;
@@ -69,6 +71,8 @@ export class ControlPlane {
   /** What requests have done that the protocol does not allow. */
   readonly violations: string[] = [];
   identifier = 'test-plane';
+  /** Each stream ends behind its first response. */
+  endsAfterEach = false;
   /** Requests are noted, and nothing is answered. */
   isSilent = false;
   port = 0;
@@ -143,6 +147,25 @@ export class ControlPlane {
     this.setRaw(typeName, version, held);
   }
 
+  /** The same of what should not stand there: each with its own type, or with bytes in the place of fields. */
+  setOdd(typeName: string, version: string, resources: readonly (readonly [typeName: string, JsonObject])[]): void {
+    const held = new Map<string, Held>();
+    for (const [place, [type, { generation: _none, bytes, ...json }]] of resources.entries()) {
+      const value = typeof bytes === 'string' ? Buffer.from(bytes, 'hex') : bytesOf(`proxy.${type}`, json);
+      const name = String(json.name ?? '');
+      held.set(name === '' || held.has(name) ? `place-${place}` : name, {
+        version,
+        any: { type_url: `type.googleapis.com/envoy.${type}`, value },
+      });
+    }
+    this.setRaw(typeName, version, held);
+  }
+
+  /** As if it had just been asked. */
+  tellAll(): void {
+    for (const stream of this.#streams) for (const typeUrl of stream.types.keys()) this.#tell(stream, typeUrl);
+  }
+
   /** The same of anything that stands in for resources. */
   setRaw(typeName: string, version: string, resources: Map<string, Held>): void {
     const name = `proxy.${typeName}`;
@@ -195,8 +218,13 @@ export class ControlPlane {
 
   #heard(stream: Stream, bytes: Buffer): void {
     const type = protoSchema().messageType(DISCOVERY + (stream.isDelta ? 'DeltaDiscoveryRequest' : 'DiscoveryRequest'));
-    const message = decodeMessage(type, bytes) as unknown as Omit<ReceivedRequest, 'stream' | 'path'>;
-    const request: ReceivedRequest = { ...plain(message, type), stream: stream.number, path: stream.path };
+    const message = decodeMessage(type, bytes) as unknown as Omit<ReceivedRequest, 'stream' | 'path' | 'metadata'>;
+    const request: ReceivedRequest = {
+      ...plain(message, type),
+      stream: stream.number,
+      path: stream.path,
+      metadata: stream.call.metadata.getMap(),
+    };
     this.requests.push(request);
     const isFirst = !stream.types.has(request.type_url);
     const state = stream.types.get(request.type_url) ?? { nonce: '', names: new Set(), told: new Map() };
@@ -204,7 +232,6 @@ export class ControlPlane {
     this.#check(request, state, isFirst, stream);
     const version = this.#sent.get(request.response_nonce);
     if (version !== undefined) this.#answers.set(`${typeNameOf(request.type_url)} ${version}`, request);
-    if (this.isSilent) return;
     if (stream.isDelta) this.#heardChanges(stream, request, state, isFirst);
     else this.#heardState(stream, request, state, isFirst);
   }
@@ -273,7 +300,8 @@ export class ControlPlane {
     const removed = [...gone, ...missing];
     for (const name of gone) state.told.delete(name);
     for (const { name, version: own } of resources) state.told.set(name, own);
-    if (resources.length === 0 && removed.length === 0 && version === undefined) return;
+    // That there is nothing is news to one who has nothing.
+    if (resources.length === 0 && removed.length === 0 && (version === undefined || state.told.size > 0)) return;
     this.#sent.set(nonce, version ?? '');
     const system = { system_version_info: version ?? '', resources, removed_resources: removed };
     this.#send(stream, 'DeltaDiscoveryResponse', { ...system, ...common });
@@ -281,6 +309,7 @@ export class ControlPlane {
 
   #send({ call }: Stream, name: string, message: object): void {
     call.write(Buffer.from(encodeMessage(protoSchema().messageType(DISCOVERY + name), message)));
+    if (this.endsAfterEach) call.end();
   }
 }
 

@@ -18,6 +18,8 @@ export interface DiscoveryService {
   readonly statPrefix: string;
   /** An answer says all there is, and an empty list of names asks for all. */
   readonly isWildcard: boolean;
+  /** Resources come by longer names than they have themselves. */
+  readonly hasLongNames: boolean;
 }
 
 const PREFIX = 'type.googleapis.com/';
@@ -30,7 +32,11 @@ function service(
   services: readonly [v3: string, v2: string],
   method: string,
   statPrefix: string,
-  { nameField = 'name', isWildcard = false }: { readonly nameField?: string; readonly isWildcard?: boolean } = {},
+  {
+    nameField = 'name',
+    isWildcard = false,
+    hasLongNames = false,
+  }: Partial<Pick<DiscoveryService, 'nameField' | 'isWildcard' | 'hasLongNames'>> = {},
 ): DiscoveryService {
   return {
     typeName,
@@ -41,6 +47,7 @@ function service(
     deltaMethod: `Delta${method}`,
     statPrefix,
     isWildcard,
+    hasLongNames,
   };
 }
 
@@ -91,6 +98,7 @@ export const DISCOVERY_SERVICES: readonly DiscoveryService[] = [
     ['envoy.service.route.v3.VirtualHostDiscoveryService', 'envoy.api.v2.VirtualHostDiscoveryService'],
     'VirtualHosts',
     'vhds.',
+    { hasLongNames: true },
   ),
   service(
     'proxy.extensions.transport_sockets.tls.v3.Secret',

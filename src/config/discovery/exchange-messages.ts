@@ -23,6 +23,8 @@ const REFUSED_CODE = 13;
 export interface RawResource {
   /** Empty where it has none, or is of another type. */
   readonly name: string;
+  /** What it calls itself, where it comes by another name. */
+  readonly otherName?: string;
   /** Empty where resources have none for themselves. */
   readonly version: string;
   readonly typeUrl: string;
@@ -157,8 +159,10 @@ function wrapped(resource: MessageTypes[typeof RESOURCE], service: DiscoveryServ
   const said = name || (long?.name ?? '');
   if (any === null) return { name: said, version, typeUrl: '', bytes: undefined, ttlMs };
   const found = bare(any, service, version, ttlMs);
-  // The name outside is what was asked for.
-  return said === '' ? found : { ...found, name: said };
+  if (said === '') return found;
+  // The name outside is what was asked for. Virtual hosts have those of their tables before their own.
+  const isOther = found.name !== '' && found.name !== said && service?.hasLongNames === false;
+  return { ...found, name: said, ...(isOther && { otherName: found.name }) };
 }
 
 function bare(

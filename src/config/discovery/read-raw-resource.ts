@@ -26,6 +26,10 @@ export function readRawResource<Resource>(
   const { name, version } = resource;
   const list = new FaultList();
   const content = open(resource, type, list, unknownFields);
+  if (resource.otherName !== undefined) {
+    const message = `is named ${JSON.stringify(resource.otherName)}, and comes as ${JSON.stringify(name)}`;
+    list.add({ path: '', message, severity: 'error', file: '', line: 0, column: 0 });
+  }
   const faults = list.all.map((fault) => within(fault, at));
   const opened = { name, content, at, faults, document: new ConfigDocument(NOWHERE) };
   return readResource(version === '' ? opened : { ...opened, version }, type);

@@ -33,7 +33,7 @@ export function readResource<Resource>(
   const list = new FaultList();
   list.addAll(met);
   const faults = new DocumentFaults(document, list);
-  if (content === undefined) faults.error(at, `is no ${type.typeName}`);
+  if (content === undefined && !list.hasErrors) faults.error(at, `is no ${type.typeName}`);
   const read = content && type.read(content, at, faults);
   const warnings = list.all.filter((fault) => !isError(fault)).map(formatFault);
   const message = content === undefined ? NOTHING : encodeMessage(content.type, content.message);

@@ -89,14 +89,15 @@ export class DiscoveredSet<Settings> implements SubscriptionOwner<Settings> {
         ? this.#refuseSecond(resource)
         : await this.#take(resource, resource.version ?? version);
       refusals.push(...refusal);
-      taken.add(resource.name);
+      // Those without a name are refused one by one.
+      if (resource.name !== '') taken.add(resource.name);
       if (slice.isOverNow()) await slice.rest();
     }
     return refusals;
   }
 
   #refuseSecond({ name }: DiscoveredResource<Settings>): readonly string[] {
-    return name === '' ? [] : [`duplicate ${this.#deps.kind} ${name} found`];
+    return [`duplicate ${this.#deps.kind} ${name} found`];
   }
 
   /** @returns why it is refused. */

@@ -68,8 +68,8 @@ export class ChangesExchange implements Exchange {
 
   taking(): void {}
 
-  taken({ nonce, resources, removed }: RawResponse, refusal: string | undefined): void {
-    this.#answers.push({ nonce, refusal });
+  taken({ nonce, resources, removed }: RawResponse, refusal: string | undefined, isOver: boolean): void {
+    if (!isOver) this.#answers.push({ nonce, refusal });
     if (refusal !== undefined) return;
     for (const { name, version, bytes } of resources) if (bytes !== undefined) this.#versions.set(name, version);
     for (const name of removed) this.#versions.delete(name);

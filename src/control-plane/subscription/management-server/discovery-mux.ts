@@ -221,7 +221,7 @@ export class DiscoveryMux {
     faults.run('taking in a response of a management server', async () => {
       try {
         const refusals = await watched.take(response, this.#clustersOfBefore(watched));
-        if (generation === this.#generation) exchange.taken(response, refusalText(refusals));
+        exchange.taken(response, refusalText(refusals), generation !== this.#generation);
       } finally {
         release();
         if (generation === this.#generation) {

@@ -27,6 +27,10 @@ export interface Exchange {
   next(node: NodeMessage | undefined): Uint8Array;
   /** A response has come, and is being taken in: nothing is said meanwhile that would answer it. */
   taking(response: RawResponse): void;
-  /** It has been. @param refusal why it is refused; undefined where it is not. */
-  taken(response: RawResponse, refusal: string | undefined): void;
+  /**
+   * It has been.
+   * @param refusal why it is refused; undefined where it is not.
+   * @param isOver the stream that it has come by is: what was accepted counts, and nothing is to be said of it.
+   */
+  taken(response: RawResponse, refusal: string | undefined, isOver: boolean): void;
 }

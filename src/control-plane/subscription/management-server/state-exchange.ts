@@ -65,11 +65,12 @@ export class StateExchange implements Exchange {
     this.#nonce = nonce;
   }
 
-  taken({ version }: RawResponse, refusal: string | undefined): void {
+  taken({ version }: RawResponse, refusal: string | undefined, isOver: boolean): void {
+    if (refusal === undefined) this.#acceptedVersion = version;
+    if (isOver) return;
     this.#isTaking = false;
     this.#hasNews = true;
     this.#refusal = refusal;
-    if (refusal === undefined) this.#acceptedVersion = version;
   }
 }
 

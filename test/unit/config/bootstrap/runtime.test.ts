@@ -207,7 +207,7 @@ describe('runtime layers', () => {
     }
     const clusters = [{ name: 'xds', load_assignment: { cluster_name: 'xds' } }];
     const layer = mustLoad({
-      ...layered({ api_config_source: server }),
+      ...layered({ api_config_source: server, initial_fetch_timeout: '0.01s' }),
       static_resources: { clusters },
       node: { id: 'me', cluster: 'us' },
     });
