@@ -73,7 +73,9 @@ export class SchemaParts {
     const { packageName, name, declaration } = part;
     const namespace = packageName === '' ? this.root : this.root.define(packageName);
     namespace.addJSON({ [name]: declaration as protobuf.AnyNestedObject });
-    encodeAtNeed(namespace.get(name)!);
+    const made = namespace.get(name)!;
+    encodeAtNeed(made);
+    keepFullName(made);
     for (const referred of this.#referred(declaration)) this.#make(referred);
     return true;
   }
@@ -86,4 +88,10 @@ export class SchemaParts {
     }
     for (const declaration of Object.values(nested)) yield* this.#referred(declaration);
   }
+}
+
+/** The library puts the name together each time that it is asked for, and every message that is read asks. */
+function keepFullName(made: protobuf.ReflectionObject): void {
+  Object.defineProperty(made, 'fullName', { value: made.fullName });
+  if (made instanceof protobuf.Namespace) for (const nested of made.nestedArray) keepFullName(nested);
 }

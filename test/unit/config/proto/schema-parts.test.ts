@@ -65,6 +65,14 @@ describe('the parts of the schema', () => {
     assert.deepEqual(made(parts), []);
   });
 
+  it('keep their full names, which readers ask for with every message', () => {
+    const parts = new SchemaParts(BUNDLE);
+    for (const name of ['a.v1.Outer', 'a.v1.Outer.Inner']) {
+      const type = parts.message(name);
+      assert.deepEqual([type.fullName, Object.hasOwn(type, 'fullName')], [`.${name}`, true]);
+    }
+  });
+
   it('leave out most messages of the real schema, for a bootstrap', () => {
     const bundle = JSON.parse(readFileSync(buildOutput('proto/bundle.json'), 'utf8')) as protobuf.INamespace;
     const parts = new SchemaParts(bundle);
