@@ -1,6 +1,6 @@
 // All resources of one type that come by discovery, in the state of the world: each response says which there are. What is new or
-// other is put, what is not among them is taken away, and what may not be is refused for itself, with the one before it kept. Main
-// thread; rests between two resources, so that others get their turns.
+// other is put, what is not among them is taken away, and what may not be is refused for itself, with the one before it kept (all of
+// them, where nobody can tell which one it is). Main thread; rests between two resources, so that others get their turns.
 
 import { errorMessage } from '../../base/errors.ts';
 import { TimeSlice } from '../../base/time-slice.ts';
@@ -56,7 +56,7 @@ export class DiscoveredSet<Settings> implements SubscriptionOwner<Settings> {
 
   async onResponse(response: DiscoveredResponse<Settings>): Promise<readonly string[]> {
     const { manager, removes } = this.#deps;
-    const gone = response.extent === 'all' ? this.#othersThan(response.names) : response.removed;
+    const gone = response.extent === 'all' ? this.#goneBy(response.names) : response.removed;
     const slice = new TimeSlice();
     if (removes === 'first') await this.#remove(gone, slice);
     const refusals = await this.#put(response, slice);
@@ -67,8 +67,10 @@ export class DiscoveredSet<Settings> implements SubscriptionOwner<Settings> {
     return refusals;
   }
 
-  #othersThan(names: readonly string[]): readonly string[] {
+  /** One that could not be opened may be any of those that seem to be missing: then none goes. */
+  #goneBy(names: readonly string[]): readonly string[] {
     const named = new Set(names);
+    if (named.has('')) return [];
     return [...this.#deps.manager.discoveredNames()].filter((name) => !named.has(name));
   }
 
