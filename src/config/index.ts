@@ -21,7 +21,7 @@ export type {
 export type { RuntimeDiscovery, RuntimeFiles, RuntimeLayerSettings } from './bootstrap/runtime.ts';
 export { shownConfigYaml } from './bootstrap/shown-yaml.ts';
 export type { DiscoverableResources } from './discovery/discoverable-resources.ts';
-export type { DiscoveredResource, DiscoveredResponse } from './discovery/discovered-response.ts';
+export type { DiscoveredResource, DiscoveredResponse, OfferedResource } from './discovery/discovered-response.ts';
 export {
   AGGREGATED_SERVICE,
   DISCOVERY_SERVICES,
@@ -38,7 +38,7 @@ export {
   type RawResource,
   type RawResponse,
 } from './discovery/exchange-messages.ts';
-export { readRawResource } from './discovery/read-raw-resource.ts';
+export { offerRawResource, readRawResource } from './discovery/read-raw-resource.ts';
 export type { ResourceType } from './discovery/resource-type.ts';
 export {
   type OpenedResponse,

@@ -23,12 +23,21 @@ export class EndpointFeed implements Disposable {
     this.#requests.push(request as unknown as Request);
   });
   readonly deprecated: string[] = [];
+  /** How often an assignment has been read. */
+  reads = 0;
 
   /** As a cluster manager needs it. */
   get discovery(): typeof NO_DISCOVERY {
     return {
       subscriptions: this.subscriptions,
-      assignments: (settings, isLocal) => DISCOVERABLE.assignments(settings, isLocal),
+      assignments: (settings, isLocal) => {
+        const type = DISCOVERABLE.assignments(settings, isLocal);
+        const read: typeof type.read = (...given) => {
+          this.reads += 1;
+          return type.read(...given);
+        };
+        return { ...type, read };
+      },
       hash: (text) => BigInt(text.length),
       onDeprecatedFields: (fields) => this.deprecated.push(...fields.keys()),
     };
@@ -50,7 +59,7 @@ export class EndpointFeed implements Disposable {
     const typed = resources.map((message) => ({ '@type': ASSIGNMENT, ...message }));
     writeFileSync(file, JSON.stringify({ version_info: version, resources: typed }));
     const response = openResponseFile(file, request.type(), new UnknownFieldPolicy('reject'), request.names);
-    assert.ok('read' in response);
+    assert.ok('offered' in response);
     return { request, response: response as DiscoveredResponse<AssignmentSettings> };
   }
 

@@ -13,6 +13,7 @@ import { protoSchema } from '../proto/root.ts';
 import { ResourceChecks } from '../resource-checks.ts';
 import { convertCluster } from '../resources/cluster.ts';
 import { ClusterNames, type Conversion } from '../resources/conversion.ts';
+import type { DnsCacheNames } from '../resources/dns-cache-names.ts';
 import { type ExtensionManifests, NO_EXTENSIONS } from '../resources/extension-manifests.ts';
 import type { FaultSink } from '../resources/fault-sink.ts';
 import { convertListener } from '../resources/listener.ts';
@@ -25,10 +26,14 @@ const CLUSTER_TYPE = 'proxy.config.cluster.v3.Cluster';
 const ASSIGNMENT_TYPE = 'proxy.config.endpoint.v3.ClusterLoadAssignment';
 const LISTENER_TYPE = 'proxy.config.listener.v3.Listener';
 
+let nextScope = 0;
+
 export class DiscoverableResources {
   readonly #conversion: Conversion;
   readonly #extensions: ExtensionManifests;
   readonly #disabled: DisabledExtensions;
+  /** No other bootstrap has had it. */
+  readonly #scope = `bootstrap ${nextScope++}`;
 
   /** @param conversion of the bootstrap. */
   constructor(
@@ -44,10 +49,15 @@ export class DiscoverableResources {
   /** For one response. */
   clusters(): ResourceType<ClusterSettings> {
     const scene = this.#scene(this.#conversion.clusters);
-    return this.#type<MessageTypes[typeof CLUSTER_TYPE], ClusterSettings>(CLUSTER_TYPE, (message, at, faults) => {
-      checkImpliedExtensions(impliedByCluster(message, at), this.#disabled, faults);
-      return convertCluster(message, at, { ...scene, faults });
-    });
+    const type = this.#type<MessageTypes[typeof CLUSTER_TYPE], ClusterSettings>(
+      CLUSTER_TYPE,
+      (message, at, faults) => {
+        checkImpliedExtensions(impliedByCluster(message, at), this.#disabled, faults);
+        return convertCluster(message, at, { ...scene, faults });
+      },
+      scene.dnsCaches,
+    );
+    return { ...type, scope: this.#scope };
   }
 
   /** For one response. @param clusterNames of those that there are. */
@@ -67,7 +77,11 @@ export class DiscoverableResources {
       ASSIGNMENT_TYPE,
       (message, at, faults) => convertDiscoveredAssignment(message, at, settings, isLocal, faults),
     );
-    return { ...type, nameOf: (message) => (message as MessageTypes[typeof ASSIGNMENT_TYPE]).cluster_name };
+    return {
+      ...type,
+      scope: this.#scope,
+      nameOf: (message) => (message as MessageTypes[typeof ASSIGNMENT_TYPE]).cluster_name,
+    };
   }
 
   /** Without who is told of faults. */
@@ -78,14 +92,18 @@ export class DiscoverableResources {
   #type<Message, Settings>(
     typeName: string,
     convert: (message: Message, at: string, faults: FaultSink) => Settings | undefined,
+    dnsCaches?: DnsCacheNames,
   ): ResourceType<Settings> {
     const checks = ResourceChecks.of(protoSchema(), this.#extensions);
     return {
       typeName,
       nameOf: (message) => (message as { readonly name: string }).name,
+      scope: undefined,
       read: (content, at, faults) => {
         const deprecatedFields = checks.check(content, at, faults, this.#disabled);
-        return { resource: convert(content.message as unknown as Message, at, faults), deprecatedFields };
+        const comparisons = dnsCaches?.comparisons;
+        const resource = convert(content.message as unknown as Message, at, faults);
+        return { resource, deprecatedFields, standsAlone: dnsCaches?.comparisons === comparisons };
       },
     };
   }

@@ -14,8 +14,21 @@ export interface DiscoveredResponse<Resource> {
   readonly names: readonly string[];
   /** Of the response itself, with file and line. */
   readonly warnings: readonly string[];
-  /** Reads them, one with each step. Once. */
-  read(): Iterable<DiscoveredResource<Resource>>;
+  /** Those that there are, unread, in their order. Once. */
+  offered(): Iterable<OfferedResource<Resource>>;
+}
+
+/** One that is read when it is asked for, if it is. */
+export interface OfferedResource<Resource> {
+  readonly name: string;
+  /** As of DiscoveredResource. */
+  readonly version?: string;
+  /**
+   * Of all that its settings are made of: two resources with the same one are read alike, where both stand alone. Undefined where
+   * that cannot be said.
+   */
+  fingerprint(): string | undefined;
+  read(): DiscoveredResource<Resource>;
 }
 
 interface AnyDiscoveredResource {
@@ -32,6 +45,8 @@ export interface GoodResource<Resource> extends AnyDiscoveredResource {
   readonly isGood: true;
   readonly resource: Resource;
   readonly deprecatedFields: DeprecatedFields;
+  /** It would have been read alike beside any others, and there was nothing to be said of it. */
+  readonly standsAlone: boolean;
 }
 
 export interface RefusedResource extends AnyDiscoveredResource {

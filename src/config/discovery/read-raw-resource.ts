@@ -8,13 +8,30 @@ import { protoSchema } from '../proto/root.ts';
 import type { UnknownFieldPolicy } from '../proto/unknown-fields.ts';
 import { ConfigDocument, type DocumentLayer } from '../source/config-document.ts';
 import { SourceText } from '../source/source-text.ts';
-import type { DiscoveredResource } from './discovered-response.ts';
+import type { DiscoveredResource, OfferedResource } from './discovered-response.ts';
 import type { RawResource } from './exchange-messages.ts';
+import { fingerprintOf } from './fingerprint.ts';
 import { readResource } from './read-resource.ts';
 import type { ResourceType } from './resource-type.ts';
 
 /** Faults have no place but the field. */
 const NOWHERE: DocumentLayer = { source: new SourceText('', ''), root: undefined };
+
+/** @param at as of `readRawResource`. */
+export function offerRawResource<Resource>(
+  resource: RawResource,
+  at: string,
+  type: ResourceType<Resource>,
+  unknownFields: UnknownFieldPolicy,
+): OfferedResource<Resource> {
+  const { name, version, typeUrl, bytes } = resource;
+  return {
+    name,
+    ...(version !== '' && { version }),
+    fingerprint: () => bytes && fingerprintOf(type, typeUrl, bytes),
+    read: () => readRawResource(resource, at, type, unknownFields),
+  };
+}
 
 /** @param at its place in the response. */
 export function readRawResource<Resource>(

@@ -24,10 +24,11 @@ export interface OpenedResource {
   readonly version?: string;
 }
 
-/** Holds it against its rules, and converts it. */
+/** Holds it against its rules, and converts it. @param message its content in binary form. */
 export function readResource<Resource>(
   { name, content, at, faults: met, document, version }: OpenedResource,
   type: ResourceType<Resource>,
+  message: Uint8Array = encodeContent(content),
 ): DiscoveredResource<Resource> {
   const identity = version === undefined ? { name } : { name, version };
   const list = new FaultList();
@@ -36,7 +37,6 @@ export function readResource<Resource>(
   if (content === undefined && !list.hasErrors) faults.error(at, `is no ${type.typeName}`);
   const read = content && type.read(content, at, faults);
   const warnings = list.all.filter((fault) => !isError(fault)).map(formatFault);
-  const message = content === undefined ? NOTHING : encodeMessage(content.type, content.message);
   if (list.hasErrors || read?.resource === undefined) {
     return { isGood: false, ...identity, message, warnings, errors: list.all.filter(isError).map(formatFault) };
   }
@@ -47,7 +47,12 @@ export function readResource<Resource>(
     warnings,
     resource: read.resource,
     deprecatedFields: read.deprecatedFields,
+    standsAlone: read.standsAlone && warnings.length === 0 && read.deprecatedFields.size === 0,
   };
+}
+
+export function encodeContent(content: UnpackedAny | undefined): Uint8Array {
+  return content === undefined ? NOTHING : encodeMessage(content.type, content.message);
 }
 
 export function isError({ severity }: ConfigFault): boolean {

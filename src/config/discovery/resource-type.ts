@@ -8,6 +8,8 @@ export interface ResourceType<Resource> {
   /** Full name of its message. */
   readonly typeName: string;
   readonly nameOf: (message: object) => string;
+  /** Another where messages would be read otherwise; undefined where nobody can say. */
+  readonly scope: string | undefined;
   /**
    * @param at path of the message.
    * @param faults gets whatever is wrong with it; the result counts for nothing after an error.
@@ -19,4 +21,6 @@ export interface ReadContent<Resource> {
   /** Undefined after an error only. */
   readonly resource: Resource | undefined;
   readonly deprecatedFields: DeprecatedFields;
+  /** Nothing of it depends on what else has been read for the same response. */
+  readonly standsAlone: boolean;
 }

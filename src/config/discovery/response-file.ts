@@ -10,8 +10,9 @@ import { protoSchema } from '../proto/root.ts';
 import type { UnknownFieldPolicy } from '../proto/unknown-fields.ts';
 import type { ConfigDocument } from '../source/config-document.ts';
 import { itemPath, parsePath } from '../source/field-path.ts';
-import type { DiscoveredResponse } from './discovered-response.ts';
-import { isError, type OpenedResource, readResource } from './read-resource.ts';
+import type { DiscoveredResponse, OfferedResource } from './discovered-response.ts';
+import { fingerprintOf } from './fingerprint.ts';
+import { encodeContent, isError, type OpenedResource, readResource } from './read-resource.ts';
 import type { ResourceType } from './resource-type.ts';
 
 const RESPONSE_TYPE = 'proxy.service.discovery.v3.DiscoveryResponse';
@@ -67,11 +68,27 @@ export function openResponse(
         removed: [],
         names: concerned.map(({ name }) => name),
         warnings,
-        *read() {
-          for (const resource of concerned) yield readResource(resource, type);
+        *offered() {
+          for (const resource of concerned) yield offer(resource, type);
         },
       };
     },
+  };
+}
+
+function offer<Resource>(opened: OpenedResource, type: ResourceType<Resource>): OfferedResource<Resource> {
+  const { name, content, faults } = opened;
+  let message: Uint8Array | undefined;
+  const encoded = (): Uint8Array => {
+    message ??= encodeContent(content);
+    return message;
+  };
+  return {
+    name,
+    // What was met in opening it is not part of the message.
+    fingerprint: () =>
+      content === undefined || faults.length > 0 ? undefined : fingerprintOf(type, content.generation, encoded()),
+    read: () => readResource(opened, type, encoded()),
   };
 }
 

@@ -14,8 +14,9 @@ const RULES = new Validator();
 export const RUNTIME_TYPE: ResourceType<RuntimeResource> = {
   typeName: TYPE_NAME,
   nameOf: (message) => (message as RuntimeResource).name,
+  scope: '',
   read: (content, at, faults) => {
     RULES.validate(content, at, { report: (path, text) => faults.error(path, text), unpack: (any) => unpackAny(any) });
-    return { resource: content.message as unknown as RuntimeResource, deprecatedFields: new Map() };
+    return { resource: content.message as unknown as RuntimeResource, deprecatedFields: new Map(), standsAlone: true };
   },
 };

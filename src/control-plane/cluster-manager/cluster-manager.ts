@@ -187,6 +187,15 @@ export class ClusterManager {
     return true;
   }
 
+  /** One that discovery has brought has come again as it was put last. @returns false where it is not there any more. */
+  keep(name: string, version: string): boolean {
+    const managed = this.#warming.get(name) ?? this.#clusters.get(name);
+    if (managed?.cluster.addedViaApi !== true) return false;
+    managed.keep(version);
+    this.#version = version;
+    return true;
+  }
+
   /** One that discovery has brought may not be; the one before it stays. */
   refuse(refused: RefusedResource, version: string): void {
     // It would have been left out in any case.

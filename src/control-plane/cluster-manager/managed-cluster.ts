@@ -190,9 +190,14 @@ export class ManagedCluster {
     if (settings.discovery.kind === 'static') this.#setMembers(hosts);
     this.settings = settings;
     this.message = message;
+    this.keep(version);
+    return true;
+  }
+
+  /** It has been put again as it was. */
+  keep(version: string): void {
     this.version = version;
     this.updatedMs = this.#tools.clock.wallMs();
-    return true;
   }
 
   /** Has connections from now on be secured by other settings. @param onApplied called once, when all workers do. */

@@ -4,7 +4,7 @@
 
 import { errorMessage } from '../../base/errors.ts';
 import { TimeSlice } from '../../base/time-slice.ts';
-import type { DiscoveredResource, DiscoveredResponse } from '../../config/index.ts';
+import type { DiscoveredResource, DiscoveredResponse, OfferedResource } from '../../config/index.ts';
 import type { Logger } from '../../log/index.ts';
 import type { RefusedResource } from '../resource-record.ts';
 import type { SubscriptionOwner } from '../subscription/subscription.ts';
@@ -18,6 +18,11 @@ export interface ResourceManager<Settings> {
    * @throws when it cannot be had; the one before it stays.
    */
   put(settings: Settings, version: string, message: Uint8Array): boolean | Promise<boolean>;
+  /**
+   * The one that was put last has come again, as it was. All are read and put each time where this is absent.
+   * @returns false where it is not there any more.
+   */
+  keep?(name: string, version: string): boolean;
   remove(name: string): unknown;
   /** One that may not be; nothing is noted of it where one stays that discovery has not brought. */
   refuse(refused: RefusedResource, version: string): void;
@@ -39,6 +44,8 @@ export interface DiscoveredSetDependencies<Settings> {
 
 export class DiscoveredSet<Settings> implements SubscriptionOwner<Settings> {
   readonly #deps: DiscoveredSetDependencies<Settings>;
+  /** Of those that have been put, and may be kept when they come again. */
+  readonly #fingerprints = new Map<string, string>();
   #isClosed = false;
 
   constructor(deps: DiscoveredSetDependencies<Settings>) {
@@ -77,15 +84,16 @@ export class DiscoveredSet<Settings> implements SubscriptionOwner<Settings> {
   async #remove(names: readonly string[], slice: TimeSlice): Promise<void> {
     for (const name of names) {
       if (this.#isClosed) return;
+      this.#fingerprints.delete(name);
       await this.#deps.manager.remove(name);
       if (slice.isOverNow()) await slice.rest();
     }
   }
 
-  async #put({ version, read }: DiscoveredResponse<Settings>, slice: TimeSlice): Promise<readonly string[]> {
+  async #put({ version, offered }: DiscoveredResponse<Settings>, slice: TimeSlice): Promise<readonly string[]> {
     const refusals: string[] = [];
     const taken = new Set<string>();
-    for (const resource of read()) {
+    for (const resource of offered()) {
       if (this.#isClosed) break;
       const refusal = taken.has(resource.name)
         ? this.#refuseSecond(resource)
@@ -98,12 +106,27 @@ export class DiscoveredSet<Settings> implements SubscriptionOwner<Settings> {
     return refusals;
   }
 
-  #refuseSecond({ name }: DiscoveredResource<Settings>): readonly string[] {
+  #refuseSecond({ name }: OfferedResource<Settings>): readonly string[] {
     return [`duplicate ${this.#deps.kind} ${name} found`];
   }
 
   /** @returns why it is refused. */
-  async #take(resource: DiscoveredResource<Settings>, version: string): Promise<readonly string[]> {
+  async #take(offered: OfferedResource<Settings>, version: string): Promise<readonly string[]> {
+    const { manager } = this.#deps;
+    const { name } = offered;
+    const fingerprint = manager.keep === undefined || name === '' ? undefined : offered.fingerprint();
+    const isSame = fingerprint !== undefined && this.#fingerprints.get(name) === fingerprint;
+    if (isSame && manager.keep?.(name, version)) return [];
+    this.#fingerprints.delete(name);
+    return await this.#read(offered.read(), version, fingerprint);
+  }
+
+  /** @returns why it is refused. */
+  async #read(
+    resource: DiscoveredResource<Settings>,
+    version: string,
+    fingerprint: string | undefined,
+  ): Promise<readonly string[]> {
     const { kind, manager, log, onDeprecatedFields } = this.#deps;
     const { name, message } = resource;
     for (const warning of resource.warnings) log.warning(warning);
@@ -116,6 +139,7 @@ export class DiscoveredSet<Settings> implements SubscriptionOwner<Settings> {
       const isTaken = await manager.put(resource.resource, version, message);
       if (!isTaken)
         log.warning(`${kind} ${name} is left out: the bootstrap has one of this name, or none are taken any more`);
+      else if (fingerprint !== undefined && resource.standsAlone) this.#fingerprints.set(name, fingerprint);
       return [];
     } catch (error) {
       return [`${kind} ${name}: ${errorMessage(error)}`];

@@ -16,7 +16,11 @@ export function discoveredValues(
 ): SubscriptionOwner<RuntimeResource> {
   return {
     onResponse(response) {
-      const refusals = takeOver(name, [...response.read()], onChanged);
+      const refusals = takeOver(
+        name,
+        [...response.offered()].map((each) => each.read()),
+        onChanged,
+      );
       onAnswered();
       return refusals;
     },

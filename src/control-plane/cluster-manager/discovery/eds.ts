@@ -8,6 +8,7 @@ import type { FaultBoundary } from '../../../base/fault-boundary.ts';
 import {
   type DiscoveredResource,
   type DiscoveredResponse,
+  type OfferedResource,
   type ResourceType,
   readStoredResource,
 } from '../../../config/index.ts';
@@ -87,6 +88,10 @@ export class EdsDiscovery implements Discovery, SubscriptionOwner<AssignmentSett
   readonly #answer: () => FirstAnswer;
   #firstAnswer: FirstAnswer | undefined;
   #known: KnownAssignment | undefined;
+  /** Of the one in force, where it need not be read when it comes again. */
+  #fingerprint: string | undefined;
+  /** Of the one in force; 0 for never. */
+  #staleAfterMs = 0;
   #refused: RefusedAssignment | undefined;
   #status: AssignmentRecord['status'] = 'requested';
   #endStale = (): void => {};
@@ -161,8 +166,9 @@ export class EdsDiscovery implements Discovery, SubscriptionOwner<AssignmentSett
   #take(response: DiscoveredResponse<AssignmentSettings>): readonly string[] {
     const { version, extent } = response;
     const errors: string[] = [];
-    for (const resource of response.read()) {
-      if (resource.name === this.#resource) return this.#takeResource(resource, version);
+    for (const offered of response.offered()) {
+      if (offered.name === this.#resource) return this.#takeOffered(offered, version);
+      const resource = offered.read();
       // It may have been this one that could not be opened.
       if (!resource.isGood) errors.push(...resource.errors);
     }
@@ -175,6 +181,20 @@ export class EdsDiscovery implements Discovery, SubscriptionOwner<AssignmentSett
       `cluster ${this.#cluster} keeps its members: there is no ClusterLoadAssignment with cluster_name ${this.#resource}`,
     );
     return [];
+  }
+
+  #takeOffered(offered: OfferedResource<AssignmentSettings>, version: string): readonly string[] {
+    const fingerprint = offered.fingerprint();
+    if (this.#known !== undefined && fingerprint !== undefined && this.#fingerprint === fingerprint) {
+      this.#stats.count('update_no_rebuild');
+      this.#inForce(this.#known.message, version);
+      return [];
+    }
+    this.#fingerprint = undefined;
+    const resource = offered.read();
+    const refusals = this.#takeResource(resource, version);
+    if (refusals.length === 0 && resource.isGood && resource.standsAlone) this.#fingerprint = fingerprint;
+    return refusals;
   }
 
   #takeResource(resource: DiscoveredResource<AssignmentSettings>, version: string): readonly string[] {
@@ -201,16 +221,21 @@ export class EdsDiscovery implements Discovery, SubscriptionOwner<AssignmentSett
   /** @throws as EdsListener.onAssignment. */
   #put(assignment: AssignmentSettings, message: Uint8Array, version: string): void {
     if (!this.#listener.onAssignment(assignment)) this.#stats.count('update_no_rebuild');
+    this.#staleAfterMs = assignment.staleAfterMs;
+    this.#inForce(message, version);
+  }
+
+  /** It counts as new, though it may be the same again. */
+  #inForce(message: Uint8Array, version: string): void {
     this.#refused = undefined;
     this.#status = 'accepted';
     const updatedMs = this.#tools.clock.wallMs();
     this.#known = { resource: this.#resource, version, updatedMs, message, source: this.#settings.source };
     this.#endStale();
     this.#endStale = (): void => {};
-    const { staleAfterMs } = assignment;
-    if (staleAfterMs === 0) return;
+    if (this.#staleAfterMs === 0) return;
     this.#stats.count('assignment_timeout_received');
-    this.#endStale = this.#tools.clock.after(staleAfterMs, () => this.#becameStale());
+    this.#endStale = this.#tools.clock.after(this.#staleAfterMs, () => this.#becameStale());
   }
 
   #becameStale(): void {

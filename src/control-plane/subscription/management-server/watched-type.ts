@@ -7,6 +7,7 @@ import type { FaultBoundary } from '../../../base/fault-boundary.ts';
 import { TimeSlice } from '../../../base/time-slice.ts';
 import {
   type DiscoveredResponse,
+  offerRawResource,
   type RawResource,
   type RawResponse,
   readRawResource,
@@ -219,8 +220,8 @@ export class WatchedType implements WantedNames {
       removed,
       names: told.map(({ raw }) => raw.name),
       warnings: [],
-      *read() {
-        for (const { index, raw } of told) yield readRawResource(raw, placeOf(index), resourceType, unknownFields);
+      *offered() {
+        for (const { index, raw } of told) yield offerRawResource(raw, placeOf(index), resourceType, unknownFields);
       },
     };
   }

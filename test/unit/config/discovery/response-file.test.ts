@@ -7,12 +7,14 @@ import {
   type DiscoveredResource,
   type DiscoveredResponse,
   disableExtensions,
+  offerRawResource,
   openResponseFile,
   type ResourceType,
   UnknownFieldPolicy,
 } from '../../../../src/config/index.ts';
 import { EXTENSIONS } from '../../../../src/extensions/control-registry.ts';
 import { clusterNamed, httpFilter, type JsonObject, listenerWith, mustLoad } from '../../../support/bootstrap.ts';
+import { readAll } from '../../../support/discovered-response.ts';
 
 const CLUSTER = 'type.googleapis.com/envoy.config.cluster.v3.Cluster';
 const LISTENER = 'type.googleapis.com/envoy.config.listener.v3.Listener';
@@ -52,8 +54,8 @@ function read<Settings>(
   unknownFields = TOLERANT,
 ): readonly DiscoveredResource<Settings>[] {
   const opened = openText(t, type, textOf(resources), unknownFields);
-  assert.ok('read' in opened, JSON.stringify(opened));
-  return [...opened.read()];
+  assert.ok('offered' in opened, JSON.stringify(opened));
+  return readAll(opened);
 }
 
 /** Without the folder. */
@@ -86,9 +88,9 @@ describe('a response in a file', () => {
       cluster('last'),
     ];
     const opened = openText(t, DISCOVERABLE.clusters(), textOf(clusters, '7'));
-    assert.ok('read' in opened);
+    assert.ok('offered' in opened);
     assert.deepEqual([opened.version, opened.names], ['7', ['first', 'broken', 'odd', '', 'lacking', 'last']]);
-    const found = [...opened.read()];
+    const found = readAll(opened);
     assert.deepEqual(
       found.map(({ isGood, name }) => [isGood, name]),
       [
@@ -212,6 +214,68 @@ describe('DNS caches of clusters that come by discovery', () => {
     assert.deepEqual(
       read(t, DISCOVERABLE.clusters(), [forward('one', 6)]).map(({ isGood }) => isGood),
       [true],
+    );
+  });
+});
+
+describe('a resource that comes again', () => {
+  const cluster = (fields: JsonObject = {}): JsonObject => ({ '@type': CLUSTER, ...clusterNamed('web'), ...fields });
+
+  function fingerprint(t: TestContext, resource: JsonObject, type = DISCOVERABLE.clusters()): string | undefined {
+    const opened = openText(t, type, textOf([resource]), new UnknownFieldPolicy('warn'));
+    assert.ok('offered' in opened);
+    return [...opened.offered()][0]!.fingerprint();
+  }
+
+  it('has the same fingerprint, unless it or the bootstrap is another, or something was wrong with its text', (t) => {
+    const known = fingerprint(t, cluster());
+    assert.ok(known !== undefined);
+    assert.equal(fingerprint(t, cluster()), known);
+    assert.notEqual(fingerprint(t, cluster({ connect_timeout: '3s' })), known);
+    assert.notEqual(fingerprint(t, cluster(), mustLoad(DYNAMIC).discoverable.clusters()), known);
+    assert.equal(fingerprint(t, cluster({ unheard_of: 1 })), undefined);
+    assert.equal(fingerprint(t, { '@type': LISTENER, name: 'web' }), undefined);
+    // Their routes are held against the clusters that there are.
+    const listeners = openText(t, DISCOVERABLE.listeners([]), textOf([{ '@type': LISTENER, name: 'web' }]));
+    assert.ok('offered' in listeners);
+    assert.equal([...listeners.offered()][0]!.fingerprint(), undefined);
+  });
+
+  it('has one that goes by its bytes and its type where a server sends it', () => {
+    const type = DISCOVERABLE.clusters();
+    const offer = (typeUrl: string, bytes: readonly number[]): string | undefined => {
+      const raw = { name: 'a', version: '', typeUrl, bytes: new Uint8Array(bytes), ttlMs: undefined };
+      return offerRawResource(raw, 'resources[0]', type, TOLERANT).fingerprint();
+    };
+    const known = offer(CLUSTER, [10, 1, 97]);
+    assert.ok(known !== undefined);
+    assert.equal(offer(CLUSTER, [10, 1, 97]), known);
+    assert.notEqual(offer(CLUSTER, [10, 1, 98]), known);
+    assert.notEqual(offer('type.googleapis.com/envoy.api.v2.Cluster', [10, 1, 97]), known);
+  });
+
+  it('stands alone unless something is said of it, or it shares a DNS cache with others', (t) => {
+    const dnsCache = {
+      '@type': CLUSTER,
+      name: 'forward',
+      lb_policy: 'CLUSTER_PROVIDED',
+      cluster_type: {
+        name: 'envoy.clusters.dynamic_forward_proxy',
+        typed_config: {
+          '@type': 'type.googleapis.com/envoy.extensions.clusters.dynamic_forward_proxy.v3.ClusterConfig',
+          dns_cache_config: { name: 'shared' },
+        },
+      },
+    };
+    const found = read(
+      t,
+      DISCOVERABLE.clusters(),
+      [cluster(), dnsCache, cluster({ unheard_of: 1 })],
+      new UnknownFieldPolicy('warn'),
+    );
+    assert.deepEqual(
+      found.map((each) => each.isGood && each.standsAlone),
+      [true, false, false],
     );
   });
 });

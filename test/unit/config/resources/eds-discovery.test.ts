@@ -22,6 +22,7 @@ import {
   mustLoad,
   withClusters,
 } from '../../../support/bootstrap.ts';
+import { readAll } from '../../../support/discovered-response.ts';
 
 const AT = 'static_resources.clusters[0]';
 const FILE: JsonObject = { path: '/etc/endpoints.yaml' };
@@ -95,7 +96,7 @@ describe('an assignment by discovery', () => {
     const file = path.join(folder, 'endpoints.json');
     writeFileSync(file, JSON.stringify({ resources: typed }));
     const opened = openResponseFile(file, type, new UnknownFieldPolicy('reject'), new Set(['web']));
-    assert.ok('read' in opened);
+    assert.ok('offered' in opened);
     return opened as DiscoveredResponse<AssignmentSettings>;
   }
   const SUBSETS = { subset_selectors: [{ keys: ['stage'] }] };
@@ -109,7 +110,7 @@ describe('an assignment by discovery', () => {
     const metadata = { filter_metadata: { 'envoy.lb': { stage: 'dev', other: 1 } } };
     const first = member(1, { metadata, load_balancing_weight: 7, health_status: 'DEGRADED' });
     const backup = { priority: 1, lb_endpoints: [{ endpoint_name: 'spare' }] };
-    const [resource] = open(t, [
+    const response = open(t, [
       {
         cluster_name: 'web',
         endpoints: [{ locality: { zone: 'a' }, lb_endpoints: [first, member(1)] }, backup],
@@ -121,7 +122,8 @@ describe('an assignment by discovery', () => {
           drop_overloads: [{ category: 'x', drop_percentage: { numerator: 5 } }],
         },
       },
-    ]).read();
+    ]);
+    const [resource] = readAll(response);
     assert.ok(resource?.isGood);
     const { hosts, policy, staleAfterMs } = resource.resource;
     const told = hosts.map(({ address, priority, weight, health, locality, subsetValues }) => [
@@ -158,7 +160,7 @@ describe('an assignment by discovery', () => {
       [{ endpoints: [{ lb_endpoints: [{ endpoint: { address: {} } }] }] }, /endpoint\.address/],
     ];
     for (const [fields, expected] of cases) {
-      const [error] = errorsOf([...open(t, [{ cluster_name: 'web', ...fields }]).read()][0]);
+      const [error] = errorsOf(readAll(open(t, [{ cluster_name: 'web', ...fields }]))[0]);
       assert.match(error!, expected);
       assert.match(error!, /^resources\[0\]/);
     }
@@ -166,7 +168,7 @@ describe('an assignment by discovery', () => {
 
   it('of the local cluster has one priority', (t) => {
     const resource = { cluster_name: 'web', endpoints: [{}, { priority: 1 }] };
-    const [error] = errorsOf([...open(t, [resource], true).read()][0]);
+    const [error] = errorsOf(readAll(open(t, [resource], true))[0]);
     assert.equal(error, 'resources[0].endpoints[1].priority: 1 is not 0, the only priority of a local cluster');
   });
 });

@@ -16,6 +16,8 @@ interface Resource {
 }
 
 const NO_BYTES = new Uint8Array(0);
+/** Names of those that were read. */
+const READ: string[] = [];
 
 function responseOf(version: string, resources: readonly Resource[]): DiscoveredResponse<Resource> {
   return {
@@ -24,14 +26,21 @@ function responseOf(version: string, resources: readonly Resource[]): Discovered
     removed: [],
     names: resources.map(({ name }) => name),
     warnings: [],
-    read: () =>
-      resources.map((resource): DiscoveredResource<Resource> => {
-        const any = { name: resource.name, message: NO_BYTES, warnings: resource.warnings ?? [] };
-        return resource.kind === 'bad'
-          ? { ...any, isGood: false, errors: ['is bad'] }
-          : { ...any, isGood: true, resource, deprecatedFields: new Map() };
-      }),
+    offered: () =>
+      resources.map((resource) => ({
+        name: resource.name,
+        fingerprint: () => `${resource.kind} ${resource.value}`,
+        read: () => readOne(resource),
+      })),
   };
+}
+
+function readOne(resource: Resource): DiscoveredResource<Resource> {
+  const { name, kind, warnings = [] } = resource;
+  READ.push(name);
+  const any = { name, message: NO_BYTES, warnings };
+  if (kind === 'bad') return { ...any, isGood: false, errors: ['is bad'] };
+  return { ...any, isGood: true, resource, deprecatedFields: new Map(), standsAlone: warnings.length === 0 };
 }
 
 /** Of which `fixed` is the bootstrap's. */
@@ -56,6 +65,11 @@ class Manager implements ResourceManager<Resource> {
     this.held.set(name, value);
     this.failed.delete(name);
     return true;
+  }
+
+  keep(name: string, version: string): boolean {
+    this.calls.push(`keep ${name} ${version}`);
+    return this.held.has(name);
   }
 
   remove(name: string): void {
@@ -109,11 +123,23 @@ describe('a set that discovery keeps', () => {
       let expected = new Map<string, number>();
       let failed = new Set<string>();
       let version = '';
+      /** What need not be read when it comes again. */
+      let known = new Map<string, number>();
       for (const [index, each] of responses.entries()) {
         // A name that none has is that of what could not be opened.
         const given = each.map((one): Resource => (one.name === '' ? { ...one, kind: 'bad' } : one));
+        READ.splice(0);
         const refusals = await set.onResponse(responseOf(String(index), given));
         const firsts = given.filter(({ name }, at) => given.findIndex((other) => other.name === name) === at);
+        const isKept = ({ name, kind, value }: Resource): boolean => kind === 'good' && known.get(name) === value;
+        const isFirst = (one: Resource): boolean => one.name === '' || firsts.includes(one);
+        const read = given.filter((one) => isFirst(one) && !isKept(one)).map(({ name }) => name);
+        assert.deepEqual(READ, read);
+        const good = firsts.filter(({ name, kind }) => kind === 'good' && name !== 'fixed');
+        // Where one has no name, those that are missing stay.
+        const missing = [...known].filter(([name]) => firsts.every((one) => one.name !== name));
+        const stay = given.some(({ name }) => name === '') ? missing : [];
+        known = new Map([...stay, ...good.map(({ name, value }) => [name, value] as const)]);
         const wrong = firsts.filter(({ name, kind }) => kind === 'bad' || (kind === 'full' && name !== 'fixed'));
         const wanted = new Set(wrong.map(({ name }) => name).filter((name) => name !== '' && name !== 'fixed'));
         const next = new Map<string, number>();
@@ -172,6 +198,22 @@ describe('a set that discovery keeps', () => {
       'thing fixed is left out: the bootstrap has one of this name, or none are taken any more',
       'd is odd',
     ]);
+  });
+
+  it('keeps what comes as it was put, of the new version, and reads what its manager has not kept or something was said of', async () => {
+    const { manager, set } = open();
+    const odd = { ...resource('odd'), warnings: ['is odd'] };
+    await set.onResponse(responseOf('1', [resource('a'), resource('b'), odd]));
+    manager.calls.splice(0);
+    READ.splice(0);
+    manager.held.delete('b');
+    await set.onResponse(responseOf('2', [resource('a'), resource('b'), odd]));
+    assert.deepEqual(manager.calls, ['keep a 2', 'keep b 2', 'put b', 'put odd']);
+    assert.deepEqual(READ, ['b', 'odd']);
+    await set.onResponse(responseOf('3', []));
+    manager.calls.splice(0);
+    await set.onResponse(responseOf('4', [resource('a')]));
+    assert.deepEqual(manager.calls, ['put a']);
   });
 
   it('changes nothing any more when it is closed, even in the middle of a response', async () => {

@@ -25,14 +25,25 @@ function response(layer: JsonObject, { version = '1', name = 'some' } = {}): Jso
 
 /** As a subscription brings it. */
 function respond(resources: readonly RuntimeResource[]): DiscoveredResponse<RuntimeResource> {
-  const good = { isGood: true, message: new Uint8Array(0), warnings: [], deprecatedFields: new Map() } as const;
+  const good = {
+    isGood: true,
+    message: new Uint8Array(0),
+    warnings: [],
+    deprecatedFields: new Map(),
+    standsAlone: true,
+  } as const;
   return {
     version: '1',
     extent: 'all',
     removed: [],
     names: resources.map(({ name }) => name),
     warnings: [],
-    read: () => resources.map((resource) => ({ ...good, name: resource.name, resource })),
+    offered: () =>
+      resources.map((resource) => ({
+        name: resource.name,
+        fingerprint: () => undefined,
+        read: () => ({ ...good, name: resource.name, resource }),
+      })),
   };
 }
 

@@ -7,6 +7,7 @@ import { type DiscoveredResponse, RUNTIME_TYPE, UnknownFieldPolicy } from '../..
 import type { Subscription, SubscriptionOwner } from '../../../../src/control-plane/subscription/subscription.ts';
 import { SubscriptionStats } from '../../../../src/control-plane/subscription/subscription-stats.ts';
 import { Loggers } from '../../../../src/log/index.ts';
+import { readAll } from '../../../support/discovered-response.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { notedFaults } from '../../../support/faults.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
@@ -123,7 +124,7 @@ describe('a subscription to a file', () => {
   it('tells only of what was asked for, and of what has no name', async (t) => {
     const told = Promise.withResolvers<readonly string[]>();
     const onResponse = (response: DiscoveredResponse<unknown>): readonly string[] => {
-      const read = [...response.read()].map(({ name, isGood }) => `${name}: ${isGood}`);
+      const read = readAll(response).map(({ name, isGood }) => `${name}: ${isGood}`);
       told.resolve([response.extent, ...response.names, ...read]);
       return [];
     };

@@ -151,6 +151,36 @@ describe('a cluster whose endpoints come by discovery', () => {
     assert.deepEqual(clusters.ports(), [1]);
   });
 
+  it('reads none again that comes as it was, unless it was refused or is over meanwhile', () => {
+    using opened = open(edsCluster());
+    const { feed, clusters } = opened;
+    const [managed] = clusters.manager.managed();
+    const lasting = assignment([1], { policy: { endpoint_stale_after: '5s' } });
+    feed.respond('web', '1', [lasting]);
+    clusters.clock.turn(3000);
+    feed.respond('web', '2', [lasting]);
+    assert.equal(feed.reads, 1);
+    const { status, known } = managed!.assignment!;
+    assert.deepEqual([status, known!.version, known!.updatedMs], ['accepted', '2', clusters.clock.wallMs()]);
+    const counted = ['update_success', 'update_no_rebuild', 'assignment_timeout_received'];
+    assert.deepEqual(counted.map(opened.value), [2, 1, 2]);
+    clusters.clock.turn(3000);
+    assert.deepEqual(clusters.ports(), [1]);
+    clusters.clock.turn(2000);
+    assert.deepEqual(clusters.ports(), []);
+    feed.respond('web', '3', [lasting]);
+    assert.deepEqual([feed.reads, clusters.ports()], [2, [1]]);
+    const bad = assignment([2], { endpoints: [{ priority: 2 }] });
+    for (const version of ['4', '5']) assert.equal(feed.respond('web', version, [bad]).length, 1);
+    assert.equal(feed.reads, 4);
+    feed.respond('web', '6', [lasting]);
+    feed.respond('web', '7', [lasting]);
+    assert.equal(feed.reads, 5);
+    assert.deepEqual([managed!.assignment!.status, managed!.assignment!.refused], ['accepted', undefined]);
+    feed.respond('web', '8', [assignment([2])]);
+    assert.deepEqual([feed.reads, clusters.ports()], [6, [2]]);
+  });
+
   it('tells workers of the share that is dropped, once', () => {
     using opened = open(edsCluster());
     const { feed, clusters } = opened;

@@ -1,0 +1,15 @@
+// What tells whether a resource that comes again is to be read again. Synchronous.
+
+import { createHash } from 'node:crypto';
+import type { ResourceType } from './resource-type.ts';
+
+/**
+ * A digest rather than the bytes: those of a server are parts of its response, all of which would be kept.
+ * @param form of the bytes: the same ones may be read otherwise in another.
+ * @returns undefined for a type whose resources have to be read each time.
+ */
+export function fingerprintOf({ scope }: ResourceType<unknown>, form: string, bytes: Uint8Array): string | undefined {
+  if (scope === undefined) return undefined;
+  // Whoever writes the bytes may know what they are compared with.
+  return createHash('sha256').update(`${form}\0${scope}\0`).update(bytes).digest('base64');
+}
