@@ -51,6 +51,7 @@ function viewOf({ messages, clusters: settings }: BootstrapConfig): ConfigView {
   return {
     bootstrap: { message: messages.bootstrap, secrets: [], updatedMs: 0 },
     clusters: () => ({ version: '', resources }),
+    routes: () => [],
     listeners: () => ({ version: '', resources: [] }),
     endpoints: () => [],
   };

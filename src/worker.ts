@@ -73,6 +73,7 @@ function build(init: WorkerInit): Parts {
   dataPlane.updateRuntime(init.runtime);
   dataPlane.taps.replace(init.tap);
   dataPlane.updateClusters(init.clusters, []);
+  for (const routes of init.routeTables) dataPlane.updateRoutes(routes);
   dataPlane.watchMain(init.watchdog);
   if (init.loopBlock !== null) dataPlane.meterLoop(init.loopBlock);
   tell({ type: 'ready' });
@@ -91,6 +92,10 @@ function receive(message: Exclude<MainToWorker, { type: 'init' }>, parts: Parts)
       return dataPlane.updateHosts(message.update, applied(message.generation, stats));
     case 'cluster-tls':
       return dataPlane.secureCluster(message.name, message.transports, applied(message.generation, stats));
+    case 'routes':
+      return dataPlane.updateRoutes(message.routes, applied(message.generation, stats));
+    case 'routes-removed':
+      return dataPlane.removeRoutes(message.id, applied(message.generation, stats));
     case 'host-refused':
       return dataPlane.refuseHost(message.cluster, message.address, message.reason);
     case 'listen':

@@ -20,8 +20,12 @@ export type {
 } from './bootstrap/overload.ts';
 export type { RuntimeDiscovery, RuntimeFiles, RuntimeLayerSettings } from './bootstrap/runtime.ts';
 export { shownConfigYaml } from './bootstrap/shown-yaml.ts';
-export type { DiscoverableResources } from './discovery/discoverable-resources.ts';
-export type { DiscoveredResource, DiscoveredResponse, OfferedResource } from './discovery/discovered-response.ts';
+export type { DiscoverableResources, ReadRoutes, RoutesView } from './discovery/discoverable-resources.ts';
+export type {
+  DiscoveredResource,
+  DiscoveredResponse,
+  OfferedResource,
+} from './discovery/discovered-response.ts';
 export {
   AGGREGATED_SERVICE,
   DISCOVERY_SERVICES,
@@ -49,6 +53,7 @@ export { RUNTIME_TYPE, type RuntimeResource } from './discovery/runtime-type.ts'
 export { readStoredResource } from './discovery/stored-resource.ts';
 export { type ConfigFault, type FaultSeverity, formatFault, hasErrors } from './fault.ts';
 export { bootstrapSchema, type ProtoComments } from './json-schema/bootstrap-schema.ts';
+export { ClientResourceStatus } from './proto/generated/enums.ts';
 export type { MessageTypes } from './proto/generated/messages.ts';
 export { int64ToNumber as toNumber } from './proto/int64.ts';
 export {

@@ -17,6 +17,7 @@ import type {
   ListenerSnapshot,
   OverloadState,
   PackedCluster,
+  PublishedRoutes,
   RuntimeTexts,
   SecuredChain,
   SecuredTransport,
@@ -186,6 +187,16 @@ export class DataPlane {
     } finally {
       onApplied();
     }
+  }
+
+  /** Takes in a route table. @param onGone called once, when no request goes by the one that it replaces. */
+  updateRoutes(routes: PublishedRoutes, onGone: () => void = () => {}): void {
+    this.#context.routeTables.publish(routes, onGone);
+  }
+
+  /** @param onGone as for updateRoutes. */
+  removeRoutes(id: number, onGone: () => void): void {
+    this.#context.routeTables.remove(id, onGone);
   }
 
   /** There is no room for a host that was wanted. @param address as text. */

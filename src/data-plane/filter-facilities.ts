@@ -14,7 +14,7 @@ export abstract class FilterFacilities {
   readonly runtime: RuntimeValues;
   protected readonly context: WorkerContext;
   /** Of what filters count, by name. */
-  readonly #cells: Readonly<Record<string, number>>;
+  protected readonly cells: Readonly<Record<string, number>>;
   /** From the worker's own clock to that of the system. */
   readonly #clockOffsetMs: number;
 
@@ -22,7 +22,7 @@ export abstract class FilterFacilities {
     this.context = context;
     this.clock = context.clock;
     this.runtime = context.runtime;
-    this.#cells = cells;
+    this.cells = cells;
     this.#clockOffsetMs = systemMonotonicMs() - context.clock.monotonicMs();
   }
 
@@ -89,7 +89,7 @@ export abstract class FilterFacilities {
 
   /** Also that of a count over all workers. */
   protected cellOf(name: string): number {
-    const cell = this.#cells[name];
+    const cell = this.cells[name];
     if (cell === undefined) throw unknownCounter(name);
     return cell;
   }

@@ -33,6 +33,7 @@ import { SocketWriter } from './network/socket-writer.ts';
 import { TimerWheel } from './network/timer-wheel.ts';
 import { HandshakePacing } from './network/tls/handshake-pacing.ts';
 import { Overload } from './overload.ts';
+import { RouteTables } from './route/route-tables.ts';
 import type { TracerRegistry } from './tracing/tracer.ts';
 import { TrafficLog } from './traffic-log.ts';
 
@@ -140,6 +141,8 @@ export class WorkerContext {
   /** The operator wants health checks to fail. */
   readonly serverHealth = { isFailing: false };
   readonly drains: Drains;
+  /** Those that are resources of their own. */
+  readonly routeTables: RouteTables;
   readonly overload: Overload;
   /** Of listeners that bypass the overload manager: it never asks for anything. */
   readonly noOverload: Overload;
@@ -198,6 +201,7 @@ export class WorkerContext {
     this.proxyHeaders = new ProxyHeaders(options.headerPrefix);
     const { stats, clock } = this;
     this.logFiles = new LogFiles(options.accessLogFiles, { stats, clock, log: this.logs.filter });
+    this.routeTables = new RouteTables(this);
     this.reportHostFailure = options.reportHostFailure ?? (() => {});
     this.reportOutlier = options.reportOutlier ?? (() => {});
     this.requestHost = options.requestHost ?? (() => {});

@@ -66,6 +66,7 @@ export interface TroubledServer {
   };
   readonly stats: Pick<Server['stats'], 'cells' | 'counterCell' | 'gaugeCell'>;
   readonly clusterManager: Pick<Server['clusterManager'], 'failures'>;
+  readonly routeTables: Pick<Server['routeTables'], 'failures'>;
   readonly listenerManager: Pick<Server['listenerManager'], 'failures'> & {
     listeners(): Iterable<{
       readonly name: string;
@@ -80,7 +81,12 @@ export function troublesOf(server: TroubledServer, loggers: Pick<Loggers, 'dropp
   const sums = COUNTED.map((each) => [count(each), each.text] as const);
   const notes = sums.filter(([value]) => value > 0).map(([value, text]) => text(value));
   if (loggers.dropped > 0) notes.push(`lines of the log were not written: ${loggers.dropped}`);
-  const ofServer = [...overloadTroubles(server), ...listenerTroubles(server), ...clusterTroubles(server)];
+  const ofServer = [
+    ...overloadTroubles(server),
+    ...listenerTroubles(server),
+    ...clusterTroubles(server),
+    ...routeTroubles(server),
+  ];
   return [...ofServer, ...[...notes, ...sinkTroubles(server)].map(note)];
 }
 
@@ -123,6 +129,12 @@ function* listenerTroubles({ listenerManager, stats }: TroubledServer): Generato
 function* clusterTroubles({ clusterManager }: TroubledServer): Generator<TroubleView> {
   for (const { name, error } of clusterManager.failures()) {
     yield note(`cluster ${name} could not be taken in: ${error}`);
+  }
+}
+
+function* routeTroubles({ routeTables }: TroubledServer): Generator<TroubleView> {
+  for (const { name, error } of routeTables.failures()) {
+    yield note(`route configuration ${name} could not be taken in: ${error}`);
   }
 }
 

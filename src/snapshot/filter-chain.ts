@@ -135,6 +135,8 @@ export interface FilterChainSnapshot {
   readonly http1StatBlock: number;
   /** Cells of the counters and gauges of HTTP filters, by their names behind the prefix or their whole names; none when absent. */
   readonly filterCounters?: Readonly<Record<string, number>>;
+  /** Of the table that its requests go by, where that is a resource of its own; absent where it stands in the settings. */
+  readonly routeTableId?: number;
   /** First cells of ROUTE_STATS of virtual clusters and routes, by their scopes; absent where there are none. */
   readonly routeStatBlocks?: Readonly<Record<string, number>>;
   readonly networkFilters: readonly NetworkFilterSnapshot[];

@@ -171,6 +171,7 @@ export {
 } from './overload.ts';
 export { type PackedCluster, packClusters, unpackCluster } from './packed-cluster.ts';
 export { packTls, unpackTls } from './packed-tls.ts';
+export type { DiscoveredRoutes, NamedFilter, PublishedRoutes } from './published-routes.ts';
 export type { RateLimitAction, RateLimitSettings, RouteRateLimits } from './rate-limit.ts';
 export type {
   BackOffSettings,

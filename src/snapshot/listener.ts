@@ -20,6 +20,7 @@ import type { MatchTree } from './matcher.ts';
 import type { Metadata } from './metadata.ts';
 import type { ExtensionTerminalSettings } from './network-filter.ts';
 import type { NormalizationSettings } from './normalization.ts';
+import type { DiscoveredRoutes } from './published-routes.ts';
 import type { HashInput, HeaderEdits, RouteTableSnapshot } from './route-table.ts';
 import type { TracingSettings } from './tracing.ts';
 import type { UdpProxySettings, UdpProxySnapshot } from './udp-proxy.ts';
@@ -38,7 +39,10 @@ export interface HttpConnectionManagerSettings {
   readonly httpFilters: readonly HttpFilterSettings[];
   /** What clients may turn their connections into, one entry for each type. */
   readonly upgrades: readonly UpgradeSettings[];
+  /** Empty where it is discovered. */
   readonly routeTable: RouteTableSnapshot;
+  /** Absent where routes stand in the configuration of the listener. */
+  readonly discoveredRoutes?: DiscoveredRoutes;
   /** Value of the Server response header. */
   readonly serverName: string;
   readonly serverHeader: ServerHeaderTransformation;

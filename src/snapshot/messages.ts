@@ -10,6 +10,7 @@ import type { ListenerSnapshot } from './listener.ts';
 import type { ConsecutiveKind } from './outlier.ts';
 import type { OverloadState, StreamReset } from './overload.ts';
 import type { PackedCluster } from './packed-cluster.ts';
+import type { PublishedRoutes } from './published-routes.ts';
 import type { TapFile, TapSession, TapTrace } from './tap.ts';
 import type { SecuredChain } from './tls.ts';
 import type { SecuredTransport } from './upstream-contexts.ts';
@@ -61,6 +62,7 @@ export interface WorkerInit {
   readonly loopBlock: number | null;
   readonly runtime: RuntimeTexts;
   readonly clusters: readonly PackedCluster[];
+  readonly routeTables: readonly PublishedRoutes[];
   /** Null while nothing is recorded. */
   readonly tap: TapSession | null;
   readonly logLevels: LogLevelSettings;
@@ -118,6 +120,13 @@ export type MainToWorker =
       readonly address: string;
       readonly reason: HostRefusal;
     }
+  /**
+   * A route table that is new, or takes the place of the one of its id. Answered by `applied`, when no request goes by that one
+   * any more.
+   */
+  | { readonly type: 'routes'; readonly generation: number; readonly routes: PublishedRoutes }
+  /** No listener refers to it any more. Answered as `routes`. */
+  | { readonly type: 'routes-removed'; readonly generation: number; readonly id: number }
   /** `ports` by address of the listener; 0 lets the system choose, and for a pipe. */
   | {
       readonly type: 'listen';

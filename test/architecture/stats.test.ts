@@ -28,7 +28,6 @@ const UNWRITTEN: Readonly<Record<string, Readonly<Record<string, readonly string
     SERVER_STATS: ['compilation_settings.fips_mode'],
   },
   'resources do not change at run time': {
-    CLUSTER_STATS: ['config_reload'],
     LISTENER_STATS: ['extension_config_missing', 'network_extension_config_missing'],
     WORKER_CLUSTER_MANAGER_STATS: ['clusters_inflated'],
   },

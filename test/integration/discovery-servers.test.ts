@@ -11,12 +11,14 @@ import {
   bootstrap,
   CLUSTER,
   cluster,
+  discoveringListener,
   ENDPOINTS,
   FORMS,
   type Form,
   LISTENER,
   listener,
   ofForm,
+  ROUTES,
   serve,
   upstreamSaying,
 } from '../support/discovered-proxy.ts';
@@ -118,6 +120,37 @@ describe('endpoints from a management server', () => {
         'the end of a name',
       );
       assert.equal(await answerOf(weir, 'on'), '200 one');
+      assert.deepEqual(plane.violations, []);
+    });
+  }
+});
+
+describe('route tables from a management server', () => {
+  for (const form of FORMS) {
+    it(`are asked for by the names of listeners, and change without them: ${form.name}`, async (t) => {
+      const plane = await ControlPlane.start(t);
+      const [one, two] = [await upstreamSaying(t, 'one'), await upstreamSaying(t, 'two')];
+      const table = (name: string, to: string): JsonObject => {
+        const routes = [{ match: { prefix: '/' }, route: { cluster: to } }];
+        return { name, virtual_hosts: [{ name: 'all', domains: ['*'], routes }] };
+      };
+      plane.set(CLUSTER, '1', [cluster('a', one), cluster('b', two)]);
+      plane.set(LISTENER, '1', [discoveringListener('in', 'table', ofForm(form))]);
+      plane.set(ROUTES, '1', [table('table', 'a'), table('unasked', 'a')]);
+      await using weir = await startWeir({ configYaml: bootstrap(form, [plane]), args: ['--concurrency', '2'] });
+      assert.equal(await answerOf(weir, 'in'), '200 one');
+      const { port } = (await weir.listeners()).get('in')!;
+      plane.set(ROUTES, '2', [table('table', 'b')]);
+      assert.equal((await plane.answered(ROUTES, '2')).error_detail, null);
+      await untilEqual('200 two', () => answerOf(weir, 'in'), 'the other table');
+      plane.set(ROUTES, '3', [{ ...table('table', 'a'), virtual_hosts: [{ name: 'all', domains: [] }] }]);
+      assert.match(
+        (await plane.answered(ROUTES, '3')).error_detail!.message,
+        /route configuration table: resources\[0\]\.virtual_hosts\[0\]\.domains/,
+      );
+      assert.equal(await answerOf(weir, 'in'), '200 two');
+      assert.equal((await weir.listeners()).get('in')!.port, port);
+      assert.equal(await weir.stat('listener_manager.listener_modified'), 0);
       assert.deepEqual(plane.violations, []);
     });
   }

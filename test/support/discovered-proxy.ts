@@ -9,6 +9,7 @@ import { WireClient, WireUpstream } from './wire.ts';
 const ANY_PORT = socketAddress('127.0.0.1', 0);
 export const CLUSTER = 'config.cluster.v3.Cluster';
 export const LISTENER = 'config.listener.v3.Listener';
+export const ROUTES = 'config.route.v3.RouteConfiguration';
 export const ENDPOINTS = 'config.endpoint.v3.ClusterLoadAssignment';
 
 export interface Form {
@@ -72,6 +73,12 @@ export function listener(name: string, clusterName: string, table: JsonObject = 
   const routes = [{ match: { prefix: '/' }, route: { cluster: clusterName } }];
   const route_config = { virtual_hosts: [{ name: 'all', domains: ['*'], routes }], ...table };
   return listenerWith([httpFilter({ route_config })], { name, address: ANY_PORT });
+}
+
+/** Whose routes come by themselves. */
+export function discoveringListener(name: string, route_config_name: string, config_source: JsonObject): JsonObject {
+  const manager = httpFilter({ route_config: null, rds: { route_config_name, config_source } });
+  return listenerWith([manager], { name, address: ANY_PORT });
 }
 
 export async function upstreamSaying(t: TestContext, text: string): Promise<number> {

@@ -6,6 +6,7 @@ import type { LocalReply } from '../../src/data-plane/http/local-reply.ts';
 import type { HttpStream } from '../../src/data-plane/http/stream.ts';
 import type { ClusterTarget } from '../../src/data-plane/route/forward-plan.ts';
 import type { Route } from '../../src/data-plane/route/route.ts';
+import { RoutesInUse } from '../../src/data-plane/route/routes-in-use.ts';
 import type { ForwardedRequest } from '../../src/data-plane/router/forwarded-request.ts';
 import type { InternalRedirects } from '../../src/data-plane/router/internal-redirects.ts';
 import { Router } from '../../src/data-plane/router/router.ts';
@@ -36,6 +37,13 @@ export class NotingStream extends NotingClient {
   readonly idleTimeouts: number[] = [];
   /** What `prepare` finds out. */
   comesFromInside = false;
+
+  readonly routes: RoutesInUse;
+
+  constructor(statusNow: () => number, routes: RoutesInUse) {
+    super(statusNow);
+    this.routes = routes;
+  }
 
   /** As the streams that the router knows. */
   get asStream(): HttpStream {
@@ -78,9 +86,11 @@ export class RouterBench extends AttemptBench {
   constructor(routes: readonly RouteSnapshot[], { settings, ...options }: RouterBenchOptions = {}) {
     super(options);
     const { codec, stats } = this.context;
-    this.stream = new NotingStream(() => codec.response.status);
+    const manager = httpManager(routes, settings);
+    const table = { table: manager.routeTable, statBlocks: {} };
+    this.stream = new NotingStream(() => codec.response.status, new RoutesInUse(this.context, table, null));
     this.#statBase = stats.base(this.workers.statBlock(HTTP_STATS));
-    this.router = new Router(this.context, this.clusters, httpManager(routes, settings), this.#statBase);
+    this.router = new Router(this.context, this.clusters, manager, this.#statBase);
   }
 
   httpStat(name: keyof typeof HTTP_STATS.index): number {

@@ -57,6 +57,7 @@ export function openPool(t: TestContext, concurrency = 2) {
   const service = {
     shared: {},
     clusters: () => [],
+    routeTables: () => [],
     watchdog: () => null,
     loopBlock: () => null,
     dynamicStatCell: () => 7,

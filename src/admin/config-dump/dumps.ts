@@ -1,8 +1,8 @@
 // The top-level dumps, in the order in which they are shown: by their names in the registry of other proxies, which readers of
 // dumps know.
 
-import { encodeMessage, headOf, partsOf, protoSchema, textOf } from '../../config/index.ts';
-import type { ConfigView, ResourcesView, ResourceView } from '../views/index.ts';
+import { ClientResourceStatus, encodeMessage, headOf, partsOf, protoSchema, textOf } from '../../config/index.ts';
+import type { ConfigView, ResourcesView, ResourceView, RoutesView } from '../views/index.ts';
 import {
   adminType,
   anyOf,
@@ -14,6 +14,8 @@ import {
   timestamp,
 } from './dump.ts';
 import { endpointsDump } from './endpoints-dump.ts';
+
+type DumpedResource = 'cluster' | 'listener' | 'route_config';
 
 const HTTP_CONNECTION_MANAGER = 'proxy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager';
 
@@ -27,7 +29,7 @@ export function configDumps(config: ConfigView, showsEndpoints: boolean): readon
     ...(showsEndpoints ? endpointsDump(config.endpoints()) : []),
     listenersDump(listeners),
     // Both exist since the first listener that speaks HTTP.
-    ...(routes === undefined ? [] : [scopedRoutesDump(), routesDump(routes)]),
+    ...(routes === undefined ? [] : [scopedRoutesDump(), routesDump(routes, config.routes())]),
     secretsDump(config),
   ];
 }
@@ -84,7 +86,7 @@ function dynamicCluster(resource: ResourceView, failure: ResourceView | undefine
   };
 }
 
-function stateOf({ version, message, updatedMs }: ResourceView, field: 'cluster' | 'listener'): object {
+function stateOf({ version, message, updatedMs }: ResourceView, field: DumpedResource): object {
   return {
     version_info: version,
     [field]: anyOf(RESOURCE_TYPES[field], message),
@@ -158,14 +160,28 @@ function routeItems(listeners: readonly ResourceView[]): readonly DumpItem[] | u
   return isHttp ? items : undefined;
 }
 
-function routesDump(items: readonly DumpItem[]): Dump {
+function routesDump(items: readonly DumpItem[], discovered: readonly RoutesView[]): Dump {
   return {
     type: adminType('RoutesConfigDump'),
     head: new Uint8Array(0),
     lists: [
       { field: 'static_route_configs', items },
-      { field: 'dynamic_route_configs', items: [] },
+      {
+        field: 'dynamic_route_configs',
+        items: lazily(discovered, (routes) => ({
+          name: routes.name,
+          message: () => encoded('RoutesConfigDump.DynamicRouteConfig', dynamicRoutes(routes)),
+        })),
+      },
     ],
+  };
+}
+
+function dynamicRoutes({ accepted, refused }: RoutesView): object {
+  return {
+    ...(accepted === undefined ? {} : stateOf(accepted, 'route_config')),
+    ...(refused === undefined ? {} : { error_state: errorState(refused, 'route_config') }),
+    client_status: refused === undefined ? ClientResourceStatus.ACKED : ClientResourceStatus.NACKED,
   };
 }
 

@@ -66,6 +66,14 @@ export interface EndpointsView {
   endpoints(): Iterable<EndpointView>;
 }
 
+export interface RoutesView {
+  readonly name: string;
+  /** Undefined before the first. */
+  readonly accepted: ResourceView | undefined;
+  /** The last one, where none has been accepted since. */
+  readonly refused: ResourceView | undefined;
+}
+
 export interface ConfigView {
   readonly bootstrap: {
     readonly message: Uint8Array;
@@ -74,5 +82,7 @@ export interface ConfigView {
   };
   clusters(): ResourcesView;
   listeners(): ResourcesView;
+  /** Those that come by discovery, or could not. */
+  routes(): readonly RoutesView[];
   endpoints(): Iterable<EndpointsView>;
 }

@@ -13,7 +13,15 @@ export type {
   OutlierView,
 } from './clusters.ts';
 export type { DrainOrder, ProfilerKind, ProfilerOutcome, ServerCommands } from './commands.ts';
-export type { AssignmentView, ConfigView, EndpointsView, EndpointView, ResourcesView, ResourceView } from './config.ts';
+export type {
+  AssignmentView,
+  ConfigView,
+  EndpointsView,
+  EndpointView,
+  ResourcesView,
+  ResourceView,
+  RoutesView,
+} from './config.ts';
 export type { EventFeedView, EventStreamView } from './event-stream.ts';
 export type { HistoryView, ReadPoints } from './history.ts';
 export type { InitView, UnreadyView } from './init.ts';

@@ -1,13 +1,16 @@
-// Clusters, their endpoints and listeners that come by discovery are read as those of the bootstrap are: the same checks, the same conversions, with
-// what the bootstrap says for all resources.
+// Clusters, their endpoints, listeners and route tables that come by discovery are read as those of the bootstrap are: the same checks,
+// the same conversions, with what the bootstrap says for all resources.
 
 import type {
   AssignmentSettings,
   ClusterSettings,
+  DiscoveredRoutes,
   EdsDiscoverySettings,
   ListenerSettings,
+  RouteTableSnapshot,
 } from '../../snapshot/index.ts';
 import { checkImpliedExtensions, impliedByCluster, impliedByListener } from '../bootstrap/implied-extensions.ts';
+import { unpackAny } from '../proto/any.ts';
 import type { MessageTypes } from '../proto/generated/messages.ts';
 import { protoSchema } from '../proto/root.ts';
 import { ResourceChecks } from '../resource-checks.ts';
@@ -18,6 +21,8 @@ import { type ExtensionManifests, NO_EXTENSIONS } from '../resources/extension-m
 import type { FaultSink } from '../resources/fault-sink.ts';
 import { convertListener } from '../resources/listener.ts';
 import { convertDiscoveredAssignment } from '../resources/load-assignment.ts';
+import { RouteFilters } from '../resources/route-filters.ts';
+import { convertRouteTable } from '../resources/route-table.ts';
 import { fieldPath } from '../source/field-path.ts';
 import { type DisabledExtensions, NONE_DISABLED } from '../support/index.ts';
 import type { ResourceType } from './resource-type.ts';
@@ -25,6 +30,13 @@ import type { ResourceType } from './resource-type.ts';
 const CLUSTER_TYPE = 'proxy.config.cluster.v3.Cluster';
 const ASSIGNMENT_TYPE = 'proxy.config.endpoint.v3.ClusterLoadAssignment';
 const LISTENER_TYPE = 'proxy.config.listener.v3.Listener';
+const ROUTES_TYPE = 'proxy.config.route.v3.RouteConfiguration';
+
+/** One table as each connection manager reads it: whom its routes may speak to is another's with each. */
+export type ReadRoutes<View> = ReadonlyMap<View, RouteTableSnapshot>;
+
+/** How a connection manager reads a table. */
+export type RoutesView = Pick<DiscoveredRoutes, 'filters' | 'isOutbound'>;
 
 let nextScope = 0;
 
@@ -84,6 +96,39 @@ export class DiscoverableResources {
     };
   }
 
+  /** For one response. @param views of those who want the table. @param clusterNames of those that there are. */
+  routes<View extends RoutesView>(
+    views: Iterable<View>,
+    clusterNames: Iterable<string>,
+  ): ResourceType<ReadRoutes<View>> {
+    const scene = this.#scene(new ClusterNames(clusterNames));
+    return this.#type<MessageTypes[typeof ROUTES_TYPE], ReadRoutes<View>>(ROUTES_TYPE, (message, at, faults) => {
+      const once = onlyOnce(faults);
+      const tables = [...views].map((view) => {
+        const conversion = { ...scene, isOutbound: view.isOutbound, faults: once };
+        const table = convertRouteTable(message, at, false, new RouteFilters(view.filters, conversion), conversion);
+        return [view, table] as const;
+      });
+      return new Map(tables);
+    });
+  }
+
+  /** A table that has been read before, for somebody else. @param message in its binary form. */
+  rereadRoutes<View extends RoutesView>(
+    message: Uint8Array,
+    view: View,
+    clusterNames: Iterable<string>,
+  ): { readonly table: RouteTableSnapshot | undefined; readonly errors: readonly string[] } {
+    const errors: string[] = [];
+    const faults: FaultSink = {
+      error: (at, text) => void errors.push(`${at}: ${text}`),
+      warning: () => {},
+    };
+    const content = unpackAny({ type_url: `type.googleapis.com/${ROUTES_TYPE}`, value: message });
+    const read = content && this.routes([view], clusterNames).read(content, 'route_config', faults);
+    return { table: errors.length === 0 ? read?.resource?.get(view) : undefined, errors };
+  }
+
   /** Without who is told of faults. */
   #scene(clusters: ClusterNames): Omit<Conversion, 'faults'> {
     return { ...this.#conversion, clusters, dnsCaches: this.#conversion.dnsCaches?.copy() };
@@ -107,4 +152,17 @@ export class DiscoverableResources {
       },
     };
   }
+}
+
+/** What several find is told once. */
+function onlyOnce(faults: FaultSink): FaultSink {
+  const told = new Set<string>();
+  const isNew = (at: string, text: string): boolean => {
+    const key = `${at} ${text}`;
+    return !told.has(key) && told.add(key).size > 0;
+  };
+  return {
+    error: (at, text) => void (isNew(at, text) && faults.error(at, text)),
+    warning: (at, text) => void (isNew(at, text) && faults.warning(at, text)),
+  };
 }

@@ -4,6 +4,7 @@ import type {
   Http2Settings,
   HttpConnectionManagerSettings,
   HttpFilterSettings,
+  NamedFilter,
   RouteTableSnapshot,
   ServerHeaderTransformation,
   TracingSettings,
@@ -16,6 +17,7 @@ import {
 import { convertAccessLogs } from './access-log/access-log.ts';
 import { convertHttpLogEntries } from './access-log/further-entries.ts';
 import { convertReportedLogs } from './access-log/reported-log.ts';
+import { convertConfigSource } from './config-source.ts';
 import type { Conversion } from './conversion.ts';
 import { convertEarlyHeaderEdits } from './early-header-edits.ts';
 import { openExtension } from './extension.ts';
@@ -28,7 +30,7 @@ import { convertHttp2Options } from './http2-options.ts';
 import { convertLocalReplies } from './local-reply.ts';
 import type { HttpConnectionManager, HttpFilter, Router, UuidRequestIdConfig } from './messages.ts';
 import { convertNormalization } from './normalization.ts';
-import { RouteFilters } from './route-filters.ts';
+import { namedFilters, RouteFilters } from './route-filters.ts';
 import { convertRouteTable } from './route-table.ts';
 import { convertTracing } from './tracing.ts';
 import { durationMsOr, valueOr } from './units.ts';
@@ -71,6 +73,7 @@ export function convertHttpConnectionManager(
     httpFilters: convertHttpFilters(message.http_filters, `${at}.http_filters`, conversion),
     upgrades: convertUpgrades(message, at, conversion),
     routeTable: convertRoutes(message, at, conversion),
+    ...convertDiscoveredRoutes(message, at, conversion),
     serverName: message.server_name || DEFAULT_SERVER_NAME,
     serverHeader: SERVER_HEADER[message.server_header_transformation] ?? 'overwrite',
     via: message.via,
@@ -189,9 +192,30 @@ function convertReplies(
 
 function convertRoutes(message: HttpConnectionManager, at: string, conversion: Conversion): RouteTableSnapshot {
   if (message.route_config === null) return NO_ROUTES;
-  const chains = [message.http_filters, ...message.upgrade_configs.map(({ filters }) => filters)];
-  const filters = new RouteFilters(chains.flat(), conversion);
+  const filters = new RouteFilters(filtersOfAllChains(message), conversion);
   return convertRouteTable(message.route_config, `${at}.route_config`, true, filters, conversion);
+}
+
+/** Those of upgrades, too. */
+function filtersOfAllChains({ http_filters, upgrade_configs }: HttpConnectionManager): readonly NamedFilter[] {
+  return namedFilters([http_filters, ...upgrade_configs.map(({ filters }) => filters)].flat());
+}
+
+function convertDiscoveredRoutes(
+  message: HttpConnectionManager,
+  at: string,
+  conversion: Conversion,
+): Pick<HttpConnectionManagerSettings, 'discoveredRoutes'> {
+  const { rds } = message;
+  const { faults, isOutbound = false } = conversion;
+  if (rds === null) return {};
+  if (rds.route_config_name === '') faults.error(`${at}.rds.route_config_name`, 'is required');
+  if (rds.config_source === null) faults.error(`${at}.rds.config_source`, 'is required');
+  const source = rds.config_source && convertConfigSource(rds.config_source, `${at}.rds.config_source`, conversion);
+  if (!source) return {};
+  return {
+    discoveredRoutes: { name: rds.route_config_name, source, filters: filtersOfAllChains(message), isOutbound },
+  };
 }
 
 function convertUpgrades(

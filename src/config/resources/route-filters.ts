@@ -1,6 +1,6 @@
 // typed_per_filter_config → what a table, its virtual hosts and routes say to the filters that their requests meet.
 
-import type { FiltersOfRoute, RouteFilterSettings } from '../../snapshot/index.ts';
+import type { FiltersOfRoute, NamedFilter, RouteFilterSettings } from '../../snapshot/index.ts';
 import { extensionsOf, findExtension } from '../proto/extensions.ts';
 import { quote } from '../source/node.ts';
 import type { Conversion } from './conversion.ts';
@@ -12,11 +12,9 @@ const FILTER_CONFIG = 'proxy.config.route.v3.FilterConfig';
 
 type OlderFields = Readonly<Record<NonNullable<RouteFilterManifest['olderField']>['name'], object | null>>;
 
-interface NamedFilter {
-  /** As its chain has it. */
-  readonly name: string;
-  /** Undefined for one that this build lacks. */
-  readonly type: string | undefined;
+/** Whom routes may speak to of the filters of a connection manager, of whatever chain. */
+export function namedFilters(filters: readonly HttpFilter[]): readonly NamedFilter[] {
+  return filters.map(({ name, typed_config }) => ({ name, type: openExtension(typed_config)?.typeName }));
 }
 
 /** The filters of all chains of a connection manager. */
@@ -25,9 +23,9 @@ export class RouteFilters {
   readonly #conversion: Conversion;
   readonly #byRouteType: ReadonlyMap<string, HttpFilterManifest>;
 
-  constructor(filters: readonly HttpFilter[], conversion: Conversion) {
+  constructor(filters: readonly NamedFilter[], conversion: Conversion) {
     this.#conversion = conversion;
-    this.#filters = filters.map(({ name, typed_config }) => ({ name, type: openExtension(typed_config)?.typeName }));
+    this.#filters = filters;
     const manifests = Object.values<HttpFilterManifest>(conversion.httpFilters ?? {});
     this.#byRouteType = new Map(
       manifests.flatMap((manifest) => (manifest.ofRoutes === undefined ? [] : [[manifest.ofRoutes.type, manifest]])),

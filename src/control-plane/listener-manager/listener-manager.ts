@@ -1,7 +1,7 @@
 // The set of listeners: makes their stats, has the workers open them, knows the addresses in use, and takes them away. Main
 // thread.
 //
-//   put ──► WARMING ──open in all workers──► ACTIVE ──removed, replaced──► DRAINING ──last connection over──► closed
+//   put ──► WARMING ──routes there, open in all workers──► ACTIVE ──removed, replaced──► DRAINING ──last connection over──► closed
 //
 // One that differs from its former self in filter chains alone stays, and only connections of the chains that have gone drain.
 // An operator may have listeners stop accepting, or drain before that; they stay in the set, and their connections go on.
@@ -36,6 +36,7 @@ import {
 import { ActiveListener, type PutListener } from './active-listener.ts';
 import type { FormerChains } from './filter-chains.ts';
 import { httpFiltersOf, type ListenerSnapshotDependencies } from './listener-snapshot.ts';
+import { RouteNeeds } from './route-needs.ts';
 
 /** Opens listeners in the workers; WorkerPool does. */
 export interface ListenerPublisher {
@@ -72,6 +73,13 @@ export interface ListenerManagerDependencies extends Omit<ListenerSnapshotDepend
   readonly inherit?: (address: Address) => Promise<readonly number[]>;
 }
 
+/** A listener that waits for what it needs, until another of its name comes. */
+interface WaitingListener {
+  readonly given: PutListener;
+  readonly needs: RouteNeeds;
+  readonly sinceMs: number;
+}
+
 /** How long, and how often, a listener is tried that is to be taken back. */
 const REOPEN_MS = 100;
 const REOPEN_TRIES = 100;
@@ -83,12 +91,16 @@ export class ListenerManager {
   readonly #log: Logger;
   readonly #stats;
   readonly #listeners = new Map<string, ActiveListener>();
+  /** By name. */
+  readonly #waiting = new Map<string, WaitingListener>();
   readonly #warming = new Set<ActiveListener>();
   readonly #draining = new Set<ActiveListener>();
   /** Filter chains that listeners of the set have had, and that have connections. */
   #formerChains = 0;
   /** Of the set, those that drain or are stopped and have connections. */
   readonly #drained = new Set<ActiveListener>();
+  /** Told when no listener waits for routes. */
+  readonly #onNoneWaits: (() => void)[] = [];
   /** Told when what was replaced or removed, listeners and filter chains, has no connections. */
   readonly #onNoneDrains: (() => void)[] = [];
   /** Told when all are stopped and have no connections. */
@@ -118,11 +130,19 @@ export class ListenerManager {
   async addStatic(settings: ListenerSettings, message: Uint8Array = NO_MESSAGE): Promise<void> {
     if (this.#isRefused(settings)) return;
     const { name } = settings;
-    if (this.#all().some((other) => other.name === name)) {
+    if (this.#waiting.has(name) || this.#all().some((other) => other.name === name)) {
       this.#log.warning(`a second listener ${name} is left out`);
       return;
     }
-    await this.#open({ settings, message, version: '', addedViaApi: false });
+    const given = { settings, message, version: '', addedViaApi: false };
+    const needs = RouteNeeds.of(settings, this.#deps.routes);
+    if (needs === undefined) await this.#open(given);
+    else {
+      const waiting = this.#wait(given, needs);
+      await needs.whenMet();
+      if (!this.#endWait(waiting)) return;
+      await this.#open(given).finally(() => needs.release());
+    }
     this.#order();
   }
 
@@ -132,6 +152,8 @@ export class ListenerManager {
    * @param message what the settings were made of.
    * @param addedViaApi false for one of a bootstrap that takes the place of the first.
    * @returns false for the name of a listener of the other origin, which stays as it is, and where listeners have been stopped.
+   * One whose routes have to be waited for is taken in when they are there: of those that discovery brings nobody waits for that, and
+   * should they fail, that is told of by `failures`.
    * @throws WeirError WEIR_LISTEN_FAILED or WEIR_SHARED_MEMORY_FULL; all is as before then.
    */
   put(
@@ -140,12 +162,68 @@ export class ListenerManager {
     message: Uint8Array = NO_MESSAGE,
     addedViaApi = true,
   ): Promise<boolean> {
-    return this.#next(() => this.#put({ settings, message, version, addedViaApi }));
+    const given = { settings, message, version, addedViaApi };
+    const needs = this.#mayCome(given) ? RouteNeeds.of(settings, this.#deps.routes) : undefined;
+    if (needs === undefined) return this.#next(() => this.#put(given));
+    const waiting = this.#wait(given, needs);
+    const done = needs.whenMet().then(() =>
+      this.#next(async () => {
+        // There is another one of its name by now.
+        if (!this.#endWait(waiting)) return true;
+        return await this.#put(given).finally(() => needs.release());
+      }),
+    );
+    if (!addedViaApi || needs.missing.length === 0) return done;
+    this.#log.info(`listener ${settings.name} waits for its routes: ${needs.missing.join(', ')}`);
+    done.catch((error) => this.#log.warning(errorMessage(error)));
+    return Promise.resolve(true);
   }
 
   /** @param addedViaApi its origin, as for `put`. @returns false when there is no such listener of this origin. */
   remove(name: string, addedViaApi = true): Promise<boolean> {
-    return this.#next(() => this.#remove(name, addedViaApi));
+    const waiting = this.#waiting.get(name);
+    const isAwaited = waiting?.given.addedViaApi === addedViaApi && this.#endWait(waiting);
+    if (isAwaited) waiting.needs.release();
+    return this.#next(async () => (await this.#remove(name, addedViaApi)) || isAwaited);
+  }
+
+  /** Resolves when no listener waits for routes, and those that did are open. */
+  async whenNoneWaits(): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.#onNoneWaits.push(resolve);
+      this.#count();
+    });
+    await this.#next(async () => {});
+  }
+
+  /** What a listener waits for that is not open yet; empty for any other. */
+  missingRoutes(name: string): readonly string[] {
+    return this.#waiting.get(name)?.needs.missing ?? [];
+  }
+
+  #mayCome({ settings, addedViaApi }: PutListener): boolean {
+    const active = this.#listeners.get(settings.name);
+    return active === undefined || active.addedViaApi === addedViaApi;
+  }
+
+  /** In place of the one of its name that has waited. */
+  #wait(given: PutListener, needs: RouteNeeds): WaitingListener {
+    const { name } = given.settings;
+    const waiting = { given, needs, sinceMs: this.#deps.clock.wallMs() };
+    const former = this.#waiting.get(name);
+    this.#waiting.set(name, waiting);
+    former?.needs.release();
+    this.#count();
+    return waiting;
+  }
+
+  /** @returns false when it is not waited for any more. */
+  #endWait(waiting: WaitingListener): boolean {
+    const { name } = waiting.given.settings;
+    if (this.#waiting.get(name) !== waiting) return false;
+    this.#waiting.delete(name);
+    this.#count();
+    return true;
   }
 
   /** Resolves when no listener or filter chain that was replaced or removed has a connection any more. */
@@ -268,6 +346,9 @@ export class ListenerManager {
     return [
       ...[...this.#listeners.values()].map((listener) => record(listener, 'active')),
       ...[...this.#warming].map((listener) => record(listener, 'warming')),
+      ...[...this.#waiting.values()].map(({ given: { settings, ...given }, sinceMs: updatedMs }): ResourceRecord => {
+        return { ...given, name: settings.name, updatedMs, state: 'warming', error: '' };
+      }),
       ...[...this.#draining].map((listener) => record(listener, 'draining')),
       ...this.#failures.values(),
     ];
@@ -290,6 +371,7 @@ export class ListenerManager {
     const names = new Set<string>();
     for (const { name, addedViaApi } of this.#listeners.values()) if (addedViaApi) names.add(name);
     for (const { name, addedViaApi } of this.#failures.values()) if (addedViaApi) names.add(name);
+    for (const [name, { given }] of this.#waiting) if (given.addedViaApi) names.add(name);
     yield* names;
   }
 
@@ -543,7 +625,8 @@ export class ListenerManager {
 
   #count(): void {
     this.#stats.set('total_listeners_active', this.#listeners.size);
-    this.#stats.set('total_listeners_warming', this.#warming.size);
+    this.#stats.set('total_listeners_warming', this.#warming.size + this.#waiting.size);
+    if (this.#waiting.size === 0) for (const tell of this.#onNoneWaits.splice(0)) tell();
     this.#stats.set('total_listeners_draining', this.#draining.size + this.#drained.size);
     this.#stats.set('total_filter_chains_draining', this.#formerChains);
     if (this.#draining.size === 0 && this.#formerChains === 0) {

@@ -10,7 +10,7 @@ import type {
   FilterChainMatch,
   FilterChainSettings,
   FilterChainSnapshot,
-  FiltersOfRoute,
+  HttpConnectionManagerSettings,
   HttpFilterSettings,
   ListenerFilterSettings,
   ListenerFilterSnapshot,
@@ -18,13 +18,9 @@ import type {
   ListenerSnapshot,
   NetworkFilterSettings,
   NetworkFilterSnapshot,
-  RouteAction,
-  RouteFilterSettings,
-  RouteTableSnapshot,
   TerminalFilterSettings,
   UdpProxySettings,
   UdpProxySnapshot,
-  VirtualHostSnapshot,
   WholeStats,
 } from '../../snapshot/index.ts';
 import {
@@ -36,10 +32,7 @@ import {
   LISTENER_RATE_LIMIT_STATS,
   LISTENER_STATS,
   LISTENER_WORKER_STATS,
-  OTHER_VIRTUAL_CLUSTER,
   PROXY_PROTOCOL_STATS,
-  ROUTE_STATS,
-  routeScope,
   type Scope,
   TCP_PROXY_STATS,
   TLS_INSPECTOR_STATS,
@@ -47,9 +40,10 @@ import {
   UDP_CLUSTER_STATS,
   UDP_LISTENER_STATS,
   UDP_PROXY_STATS,
-  virtualClusterScope,
 } from '../../stats/index.ts';
 import type { Holdings } from '../holdings.ts';
+import { allocateRouteStats, makeCounter, makeStat, saidByRoutes } from '../routes/route-stats.ts';
+import type { RouteLeases } from '../routes/route-tables.ts';
 import type { TicketSecret } from './ticket-secret.ts';
 
 export interface ListenerSnapshotDependencies {
@@ -61,6 +55,8 @@ export interface ListenerSnapshotDependencies {
   /** Count record of the connections of all listeners. */
   readonly globalRecord: number;
   readonly ticketSecret: TicketSecret;
+  /** Those that come by discovery. */
+  readonly routes: RouteLeases;
 }
 
 /** Of a chain that ends in something else. */
@@ -144,7 +140,7 @@ export function makeFilterChain(
   return {
     id,
     settings,
-    ...makeTerminal(settings.filter, prefix, holdings),
+    ...makeTerminal(settings.filter, prefix, deps),
     networkFilters: settings.networkFilters.map((filter) => makeNetworkFilter(filter, holdings)),
     ...(settings.tls === undefined
       ? {}
@@ -166,11 +162,22 @@ function choiceOf(
 
 type TerminalParts = Pick<
   FilterChainSnapshot,
-  'filterStatBlock' | 'listenerHttpStatBlock' | 'http1StatBlock' | 'filterCounters' | 'routeStatBlocks' | 'terminal'
+  | 'filterStatBlock'
+  | 'listenerHttpStatBlock'
+  | 'http1StatBlock'
+  | 'filterCounters'
+  | 'routeStatBlocks'
+  | 'routeTableId'
+  | 'terminal'
 >;
 
 /** @param prefix of the listener's stats. */
-function makeTerminal(filter: TerminalFilterSettings, prefix: string, holdings: Holdings): TerminalParts {
+function makeTerminal(
+  filter: TerminalFilterSettings,
+  prefix: string,
+  deps: Pick<ListenerSnapshotDependencies, 'holdings' | 'routes'>,
+): TerminalParts {
+  const { holdings } = deps;
   switch (filter.kind) {
     case 'http-connection-manager': {
       const scope = holdings.scope(`http.${filter.statPrefix}.`);
@@ -179,7 +186,8 @@ function makeTerminal(filter: TerminalFilterSettings, prefix: string, holdings: 
         listenerHttpStatBlock: holdings.scope(`${prefix}http.${filter.statPrefix}.`).allocate(LISTENER_HTTP_STATS).cell,
         http1StatBlock: holdings.scope('http1.').allocate(HTTP1_STATS).cell,
         filterCounters: makeFilterCounters(filter, scope, holdings),
-        ...makeRouteStats(filter.routeTable, holdings),
+        routeStatBlocks: allocateRouteStats(filter.routeTable, holdings),
+        ...leaseRoutes(filter, deps),
       };
     }
     case 'tcp-proxy': {
@@ -189,6 +197,17 @@ function makeTerminal(filter: TerminalFilterSettings, prefix: string, holdings: 
     case 'extension':
       return { filterStatBlock: 0, ...NO_HTTP, terminal: makeNetworkFilter(filter, holdings) };
   }
+}
+
+/** The table is kept for as long as the chain is. */
+function leaseRoutes(
+  { discoveredRoutes, statPrefix }: HttpConnectionManagerSettings,
+  { holdings, routes }: Pick<ListenerSnapshotDependencies, 'holdings' | 'routes'>,
+): Pick<TerminalParts, 'routeTableId'> {
+  if (discoveredRoutes === undefined) return {};
+  const lease = routes.lease(discoveredRoutes, statPrefix);
+  holdings.hold(() => lease.release());
+  return { routeTableId: lease.id };
 }
 
 /**
@@ -223,12 +242,12 @@ export function httpFiltersOf(filter: TerminalFilterSettings): readonly HttpFilt
 }
 
 function makeFilterCounters(
-  filter: TerminalFilterSettings,
+  filter: HttpConnectionManagerSettings,
   scope: Scope,
   holdings: Holdings,
 ): Readonly<Record<string, number>> {
   const filters = httpFiltersOf(filter);
-  const counting: WholeStats[] = [...filters, ...saidByRoutes(filter)];
+  const counting: WholeStats[] = [...filters, ...saidByRoutes(filter.routeTable)];
   const whole = new Set([
     ...counting.flatMap(({ wholeCounters }) => wholeCounters ?? []),
     ...countersOfTracer(filter),
@@ -248,27 +267,6 @@ function makeFilterCounters(
   return Object.fromEntries([...counters, ...gauges, ...others, ...otherGauges, ...times, ...shared]);
 }
 
-/** Of virtual clusters, and of routes that want stats of their own. */
-function makeRouteStats(
-  { virtualHosts }: RouteTableSnapshot,
-  holdings: Holdings,
-): Pick<FilterChainSnapshot, 'routeStatBlocks'> {
-  const scopes = new Set(virtualHosts.flatMap(scopesOfHost));
-  if (scopes.size === 0) return {};
-  const blocks = [...scopes].map((scope) => [scope, holdings.scope(scope).allocate(ROUTE_STATS).cell]);
-  return { routeStatBlocks: Object.fromEntries(blocks) };
-}
-
-function scopesOfHost({ name, virtualClusters = [], routes }: VirtualHostSnapshot): readonly string[] {
-  const named = virtualClusters.map((each) => each.name);
-  const names = named.length === 0 ? [] : [...named, OTHER_VIRTUAL_CLUSTER];
-  const prefixes = routes.flatMap(({ statPrefix }) => statPrefix ?? []);
-  return [
-    ...names.map((each) => virtualClusterScope(name, each)),
-    ...prefixes.map((prefix) => routeScope(name, prefix)),
-  ];
-}
-
 function countersOfTracer(filter: TerminalFilterSettings): readonly string[] {
   return (filter.kind === 'http-connection-manager' && filter.tracing?.tracer?.wholeCounters) || [];
 }
@@ -276,29 +274,6 @@ function countersOfTracer(filter: TerminalFilterSettings): readonly string[] {
 function countersOfLogs(logged: TerminalFilterSettings | ListenerSettings | UdpProxySettings): readonly string[] {
   const logs = 'reportedLogs' in logged ? (logged.reportedLogs ?? []) : [];
   return logs.flatMap(({ logger }) => logger.wholeCounters);
-}
-
-/** What routes say to filters. Many routes share what they say. */
-function saidByRoutes(filter: TerminalFilterSettings): readonly RouteFilterSettings[] {
-  if (filter.kind !== 'http-connection-manager') return [];
-  const routes = filter.routeTable.virtualHosts.flatMap((host) => host.routes);
-  const said = new Set(routes.flatMap(({ filters, action }) => [filters ?? [], filtersOfClusters(action)].flat()));
-  return [...said].flatMap((levels) => [...levels.values()].flat());
-}
-
-function filtersOfClusters(action: RouteAction): readonly FiltersOfRoute[] {
-  const entries = action.kind === 'cluster' ? (action.weightedClusters?.entries ?? []) : [];
-  return entries.flatMap(({ filters }) => filters ?? []);
-}
-
-function makeCounter(name: string, holdings: Holdings): number {
-  return makeStat(name, holdings, (scope, last) => scope.counter(last).cell);
-}
-
-/** @param make given the scope and the last part of the name, the cell. */
-function makeStat(name: string, holdings: Holdings, make: (scope: Scope, last: string) => number): number {
-  const end = name.lastIndexOf('.') + 1;
-  return make(holdings.scope(name.slice(0, end)), name.slice(end));
 }
 
 function makeNetworkFilter(settings: NetworkFilterSettings, holdings: Holdings): NetworkFilterSnapshot {

@@ -8,6 +8,8 @@ import type { ClusterManager } from '../cluster-manager/cluster-manager.ts';
 import type { ManagedCluster } from '../cluster-manager/managed-cluster.ts';
 import type { ListenerManager } from '../listener-manager/listener-manager.ts';
 import type { ResourceRecord } from '../resource-record.ts';
+import type { DumpedRoutes } from '../routes/discovered-table.ts';
+import type { RouteTables } from '../routes/route-tables.ts';
 
 interface Resources {
   readonly version: string;
@@ -15,6 +17,12 @@ interface Resources {
 }
 
 type LoadedParts = Pick<BootstrapConfig, 'messages' | 'discoverable'>;
+
+interface Managers {
+  readonly clusterManager: ClusterManager;
+  readonly listenerManager: ListenerManager;
+  readonly routeTables: RouteTables;
+}
 
 interface LoadedBootstrap {
   /** How resources are read that discovery brings beside it. */
@@ -28,11 +36,13 @@ export class LoadedConfig {
   #bootstrap: LoadedBootstrap;
   readonly #clusters: ClusterManager;
   readonly #listeners: ListenerManager;
+  readonly #routes: RouteTables;
 
-  constructor(bootstrap: LoadedParts, loadedMs: number, clusters: ClusterManager, listeners: ListenerManager) {
+  constructor(bootstrap: LoadedParts, loadedMs: number, { clusterManager, listenerManager, routeTables }: Managers) {
     this.#bootstrap = loadedBootstrap(bootstrap, loadedMs);
-    this.#clusters = clusters;
-    this.#listeners = listeners;
+    this.#clusters = clusterManager;
+    this.#listeners = listenerManager;
+    this.#routes = routeTables;
   }
 
   get bootstrap(): LoadedBootstrap {
@@ -50,6 +60,11 @@ export class LoadedConfig {
 
   listeners(): Resources {
     return { version: this.#listeners.version, resources: this.#listeners.dump() };
+  }
+
+  /** Those that come by discovery, or could not. */
+  routes(): readonly DumpedRoutes[] {
+    return this.#routes.dump();
   }
 
   *endpoints() {

@@ -33,6 +33,7 @@ import { ListenerManager } from '../listener-manager/listener-manager.ts';
 import { TicketSecret } from '../listener-manager/ticket-secret.ts';
 import { connectionLimitOf, makeOverloadManager } from '../overload/make.ts';
 import type { OverloadManager } from '../overload/overload-manager.ts';
+import { RouteTables } from '../routes/route-tables.ts';
 import { Runtime } from '../runtime/runtime.ts';
 import type { StatSinkKinds } from '../stat-sinks/stat-sink-kind.ts';
 import { StatSinks } from '../stat-sinks/stat-sinks.ts';
@@ -96,6 +97,7 @@ export class Server {
   readonly stats: StatsStore;
   readonly clusterManager: ClusterManager;
   readonly listenerManager: ListenerManager;
+  readonly routeTables: RouteTables;
   readonly certificates: CertificateInventory;
   /** The configuration in use, for listings. */
   readonly config: LoadedConfig;
@@ -198,7 +200,23 @@ export class Server {
       locality: bootstrap.node.locality,
     });
     runtime.onChanged = () => this.clusterManager.runtimeChanged();
+    const onDeprecatedFields = (fields: ReadonlyMap<string, number>): void =>
+      noteDeprecatedFields(fields, this.stats, this.#log);
+    const hash = (text: string): bigint => lbKernel.xxHash64(text);
+    this.routeTables = new RouteTables({
+      stats: this.stats,
+      memory: this.memory,
+      workers,
+      subscriptions,
+      clock,
+      log: loggers.get('rds'),
+      hash,
+      discoverable: () => this.config.bootstrap.discoverable,
+      clusterNames: () => this.clusterManager.names(),
+      onDeprecatedFields,
+    });
     this.listenerManager = new ListenerManager({
+      routes: this.routeTables,
       stats: this.stats,
       memory: this.memory,
       workers,
@@ -236,7 +254,7 @@ export class Server {
       durationMs: deps.drainMs,
       strategy: deps.drainStrategy,
     });
-    this.config = new LoadedConfig(bootstrap, clock.wallMs(), this.clusterManager, this.listenerManager);
+    this.config = new LoadedConfig(bootstrap, clock.wallMs(), this);
     this.#dynamicResources = new DynamicResources({
       settings: bootstrap.dynamicResources,
       discoverable: () => this.config.bootstrap.discoverable,
@@ -244,10 +262,10 @@ export class Server {
       listeners: this.listenerManager,
       stats: this.stats,
       clock,
-      hash: (text) => lbKernel.xxHash64(text),
+      hash,
       log: loggers.get('config'),
       subscriptions,
-      onDeprecatedFields: (fields) => noteDeprecatedFields(fields, this.stats, this.#log),
+      onDeprecatedFields,
     });
     const managers = { clusters: this.clusterManager, listeners: this.listenerManager, runtime };
     this.#fileWatches = new FileWatches({ clock, faults, log: loggers.get('file') });
@@ -416,6 +434,7 @@ export class Server {
       watchdog: (index) => this.#watchdog.forWorker(index),
       loopBlock: (index) => this.#loopStats.forWorker(index),
       clusters: () => this.clusterManager.snapshots(),
+      routeTables: () => this.routeTables.published(),
       dynamicStatCell: (key) => this.stats.dynamicCell(key),
       onHostFailed: (cluster, recordAddress) => this.clusterManager.hostFailed(cluster, recordAddress),
       onHostWanted: (cluster, address) => this.clusterManager.hostWanted(cluster, address),
@@ -436,6 +455,7 @@ export class Server {
       await Promise.allSettled(opening);
       await Promise.all(opening);
       if (!this.#isStopping) await this.#dynamicResources.discoverListeners();
+      if (!this.#isStopping) await this.listenerManager.whenNoneWaits();
       discoveryIsDone();
     };
     // Workers are told of listeners right behind their work: this thread has other things to load than to wait for them. One
@@ -502,6 +522,7 @@ export class Server {
     this.#isStopping = true;
     this.updates.stop();
     this.#dynamicResources.close();
+    this.routeTables.close();
     this.#sources.close();
     this.#flush.stop();
     this.statSinks.eventStream?.close();

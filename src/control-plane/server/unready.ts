@@ -21,7 +21,7 @@ export interface Unready {
 export interface UnreadySources {
   readonly init: InitManager;
   readonly clusters: Pick<ClusterManager, 'warming'>;
-  readonly listeners: Pick<ListenerManager, 'dump'>;
+  readonly listeners: Pick<ListenerManager, 'dump' | 'missingRoutes'>;
   /** Of the bootstrap, in its order, with their messages. */
   readonly listenersAtStart: readonly (readonly [settings: ListenerSettings, message: Uint8Array])[];
 }
@@ -44,18 +44,22 @@ export function* unready({ init, clusters, listeners, listenersAtStart }: Unread
   if (init.phase !== 'initialized') {
     yield { component: 'server', name: '', message: new Uint8Array(0), targets: [...waited] };
     for (const [{ name }, message] of listenersAtStart) {
-      if (waited.has(listenerTarget(name))) yield unreadyListener({ name, message });
+      if (waited.has(listenerTarget(name))) yield unreadyListener({ name, message }, listeners);
     }
   }
   for (const record of listeners.dump()) {
     const isTold = init.phase !== 'initialized' && !record.addedViaApi;
-    if (record.state === 'warming' && !isTold) yield unreadyListener(record);
+    if (record.state === 'warming' && !isTold) yield unreadyListener(record, listeners);
   }
   for (const { cluster, message, waitsFor } of clusters.warming()) {
     yield { component: 'cluster', name: cluster.name, message, targets: waitsFor };
   }
 }
 
-function unreadyListener({ name, message }: Pick<ResourceRecord, 'name' | 'message'>): Unready {
-  return { component: 'listener', name, message, targets: [listenerTarget(name)] };
+function unreadyListener(
+  { name, message }: Pick<ResourceRecord, 'name' | 'message'>,
+  listeners: UnreadySources['listeners'],
+): Unready {
+  const routes = listeners.missingRoutes(name).map((table) => `RdsRouteConfigSubscription init ${table}`);
+  return { component: 'listener', name, message, targets: [listenerTarget(name), ...routes] };
 }

@@ -14,6 +14,7 @@ export interface FirstAnswerDependencies {
 export class FirstAnswer {
   readonly #answered = Promise.withResolvers<void>();
   #endWait = (): void => {};
+  #isOver = false;
 
   /** @param what that is waited for, as the log names it. @param timeoutMs 0 for any time. */
   constructor(what: string, timeoutMs: number, { clock, log, stats }: FirstAnswerDependencies) {
@@ -21,8 +22,13 @@ export class FirstAnswer {
     this.#endWait = clock.after(timeoutMs, () => {
       stats.timedOut();
       log.warning(`${what}: there has been no answer for ${timeoutMs} ms`);
-      this.#answered.resolve();
+      this.#end();
     });
+  }
+
+  /** It is there, or is not waited for any longer. */
+  get isOver(): boolean {
+    return this.#isOver;
   }
 
   /** Resolves when it is there, or is not waited for any longer; never after `close`. */
@@ -33,6 +39,11 @@ export class FirstAnswer {
   /** It is there. Idempotent. */
   came(): void {
     this.#endWait();
+    this.#end();
+  }
+
+  #end(): void {
+    this.#isOver = true;
     this.#answered.resolve();
   }
 

@@ -23,6 +23,7 @@ import {
   type MainToWorker,
   type OverloadState,
   type PackedCluster,
+  type PublishedRoutes,
   packClusters,
   packTls,
   type SecuredChain,
@@ -74,6 +75,7 @@ export interface WorkerService {
   readonly loopBlock: (workerIndex: number) => number | null;
   /** As they are now: a worker that starts later begins with the state of then. */
   readonly clusters: () => Iterable<ClusterSnapshot>;
+  readonly routeTables: () => Iterable<PublishedRoutes>;
   /** The cell of a stat that a worker has met first at run time. */
   readonly dynamicStatCell: (key: DynamicStatKey) => number;
   /** A checked host has asked to be left out. */
@@ -176,6 +178,16 @@ export class WorkerPool {
   /** Brings what has changed about the members of a cluster. @param onApplied as for publishCluster. */
   publishHosts(update: HostsUpdate, onApplied: () => void): void {
     this.#publish((generation) => ({ type: 'hosts', generation, update }), onApplied);
+  }
+
+  /** Brings a route table to every worker. @param onGone called once, when no request goes by the one of its id before it. */
+  publishRoutes(routes: PublishedRoutes, onGone: () => void): void {
+    this.#publish((generation) => ({ type: 'routes', generation, routes }), onGone);
+  }
+
+  /** No listener refers to it any more. @param onGone as for publishRoutes. */
+  removeRoutes(id: number, onGone: () => void): void {
+    this.#publish((generation) => ({ type: 'routes-removed', generation, id }), onGone);
   }
 
   /** There is no host that is called so: who waits for it in any worker hears of it. */
@@ -415,7 +427,7 @@ export class WorkerPool {
 
   #initialize(
     worker: WorkerThread,
-    { shared, watchdog, loopBlock }: WorkerService,
+    { shared, watchdog, loopBlock, routeTables }: WorkerService,
     clusters: readonly PackedCluster[],
   ): void {
     const logLevels = this.#deps.loggers.levels();
@@ -424,6 +436,7 @@ export class WorkerPool {
       ...this.#orders.now(),
       workerIndex: worker.index,
       clusters,
+      routeTables: [...routeTables()],
       logLevels,
       watchdog: watchdog(worker.index),
       loopBlock: loopBlock(worker.index),

@@ -12,6 +12,8 @@ import type { DownstreamConnection } from '../network/downstream-connection.ts';
 import { type ExpensiveStream, NEWCOMER_MS, type TerminalFilter } from '../network/terminal-filter.ts';
 import type { Overload } from '../overload.ts';
 import { compileHeaderEdits, type HeaderEditor } from '../route/header-editor.ts';
+import type { RouteSlot } from '../route/route-tables.ts';
+import { RoutesInUse } from '../route/routes-in-use.ts';
 import { Router } from '../router/router.ts';
 import { UpstreamCalls } from '../router/upstream-call.ts';
 import { RequestTracing } from '../tracing/request-tracing.ts';
@@ -73,6 +75,7 @@ const CODEC_STATS = {
 export class ConnectionManager implements TerminalFilter, CodecOwner, StreamManager {
   readonly settings: HttpConnectionManagerSettings;
   readonly router: Router;
+  readonly routes: RouteSlot;
   readonly headLimits: HeadLimits;
   /** Null when requests meet only the router. */
   readonly filters: FilterChain | null;
@@ -103,6 +106,8 @@ export class ConnectionManager implements TerminalFilter, CodecOwner, StreamMana
   readonly #connections = new Set<ServerConnection>();
   readonly #listenerDrain: ListenerDrain;
   readonly #statScope: string;
+  /** The table that stands in the configuration; null where it is a resource of its own. */
+  readonly #ownRoutes: RoutesInUse | null;
   /** Of the filters of all chains. */
   readonly #filterContexts: ChainContext[] = [];
   /** The listener goes, or the process does. */
@@ -161,7 +166,11 @@ export class ConnectionManager implements TerminalFilter, CodecOwner, StreamMana
       for (const made of contexts) made.close();
       throw error;
     }
-    this.router = new Router(context, clusters, settings, this.statBase, chain.routeStatBlocks);
+    this.router = new Router(context, clusters, settings, this.statBase);
+    const { routeTableId, routeStatBlocks: statBlocks = {} } = chain;
+    const own = { table: settings.routeTable, statBlocks };
+    this.#ownRoutes = routeTableId === undefined ? new RoutesInUse(context, own, null) : null;
+    this.routes = this.#ownRoutes === null ? context.routeTables.slot(routeTableId!) : { current: this.#ownRoutes };
   }
 
   /** Whether the response at hand is the last one of its connection, by a drain or for overload; counted then. Once per response. */
@@ -284,7 +293,7 @@ export class ConnectionManager implements TerminalFilter, CodecOwner, StreamMana
   close(): void {
     this.accessLog?.close();
     this.tracing?.close();
-    this.router.close();
+    this.#ownRoutes?.close();
     for (const context of this.#filterContexts) context.close();
     this.#context.stats.closeScope(this.#statScope);
   }

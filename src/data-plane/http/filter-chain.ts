@@ -4,6 +4,7 @@
 import { WeirError } from '../../base/errors.ts';
 import type { FiltersOfRoute, HttpFilterSettings } from '../../snapshot/index.ts';
 import { Method, type RequestHead } from '../../wasm/http1.ts';
+import type { RoutesInUse } from '../route/routes-in-use.ts';
 import { type UpstreamCall, UpstreamCalls } from '../router/upstream-call.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
 import type { WorkerContext } from '../worker-context.ts';
@@ -28,9 +29,10 @@ interface Member extends Pick<HttpFilterKind, 'requestBody' | 'encodes' | 'respo
   /** Only routes that turn it on have it. */
   readonly isDisabled: boolean;
   /** What a level of a route says to it, prepared. */
-  readonly prepared: (settings: object) => unknown;
+  readonly prepared: PrepareSettings;
 }
 
+type PrepareSettings = (settings: object, routes: RoutesInUse) => unknown;
 type SettingsByMember = readonly (readonly unknown[])[];
 
 const NO_SETTINGS: readonly unknown[] = [];
@@ -54,8 +56,10 @@ export class FilterChain {
   /** What each filter hears from a route that says nothing to any. */
   readonly #unaddressed: SettingsByMember;
   /** By what routes say: the chain of those that they leave on, and what each of this chain hears. */
-  readonly #enabled = new Map<FiltersOfRoute | null, FilterChain | null>();
-  readonly #settings = new Map<FiltersOfRoute, SettingsByMember>();
+  readonly #enabled = new WeakMap<FiltersOfRoute, FilterChain | null>();
+  readonly #settings = new WeakMap<FiltersOfRoute, SettingsByMember>();
+  /** That of routes which say nothing. */
+  #enabledByNobody: FilterChain | null | undefined = undefined;
 
   /**
    * @param statScope of the connection manager, with its final dot. @param cells of what the filters count, by name.
@@ -79,7 +83,9 @@ export class FilterChain {
       const { requestBody, encodes, responseBody } = { ...kind, ...kind.usesOf?.(settings) };
       const create = kind.compile(settings, chainContext);
       const asks = isAwake === undefined ? null : (head: RequestHead) => isAwake(settings, chainContext, head);
-      const prepared = onePerSettings((ofRoute) => kind.compileForRoute?.(ofRoute, chainContext) ?? ofRoute);
+      const prepared = onePerSettings(
+        (ofRoute, routes) => kind.compileForRoute?.(ofRoute, chainContext.ofRoutes(routes)) ?? ofRoute,
+      );
       return { requestBody, encodes, responseBody, create, isAwake: asks, configName, isDisabled, prepared };
     });
     return FilterChain.#of(members, new UpstreamCalls(context, clusters));
@@ -128,25 +134,33 @@ export class FilterChain {
 
   /** The chain of those that a route leaves on; null when it turns all off. @param said null for one that says nothing. */
   enabledBy(said: FiltersOfRoute | null): FilterChain | null {
+    if (said === null) {
+      if (this.#enabledByNobody === undefined) this.#enabledByNobody = this.#leftOnBy(null);
+      return this.#enabledByNobody;
+    }
     let enabled = this.#enabled.get(said);
     if (enabled === undefined) {
-      const on = this.#members.filter(
-        ({ configName, isDisabled }) => !(said?.get(configName)?.[0]?.isDisabled ?? isDisabled),
-      );
-      enabled = on.length === this.#members.length ? this : FilterChain.#of(on, this.calls);
+      enabled = this.#leftOnBy(said);
       this.#enabled.set(said, enabled);
     }
     return enabled;
   }
 
-  /** What a route says to each filter of this chain. */
-  settingsOf(said: FiltersOfRoute | null): SettingsByMember {
+  #leftOnBy(said: FiltersOfRoute | null): FilterChain | null {
+    const on = this.#members.filter(
+      ({ configName, isDisabled }) => !(said?.get(configName)?.[0]?.isDisabled ?? isDisabled),
+    );
+    return on.length === this.#members.length ? this : FilterChain.#of(on, this.calls);
+  }
+
+  /** What a route says to each filter of this chain. @param routes that it is of. */
+  settingsOf(said: FiltersOfRoute | null, routes: RoutesInUse): SettingsByMember {
     if (said === null) return this.#unaddressed;
     let settings = this.#settings.get(said);
     if (settings === undefined) {
       settings = this.#members.map(({ configName, prepared }) =>
         (said.get(configName) ?? []).flatMap((level) =>
-          level.settings === undefined ? [] : [prepared(level.settings)],
+          level.settings === undefined ? [] : [prepared(level.settings, routes)],
         ),
       );
       this.#settings.set(said, settings);
@@ -316,7 +330,7 @@ export class StreamFilters implements FilteredPasses {
   }
 
   routeSettings(index: number): readonly unknown[] {
-    return this.#chain.settingsOf(this.#stream.filtersOfRoute)[index]!;
+    return this.#chain.settingsOf(this.#stream.filtersOfRoute, this.#stream.routes)[index]!;
   }
 }
 
@@ -330,11 +344,11 @@ function looksAtResponses(filter: HttpFilter): boolean {
   );
 }
 
-/** Levels are shared by many routes, and prepared once. */
-function onePerSettings(prepare: (settings: object) => unknown): (settings: object) => unknown {
-  const known = new Map<object, unknown>();
-  return (settings) => {
-    if (!known.has(settings)) known.set(settings, prepare(settings));
+/** Levels are shared by many routes of a table, prepared once, and gone with it. */
+function onePerSettings(prepare: PrepareSettings): PrepareSettings {
+  const known = new WeakMap<object, unknown>();
+  return (settings, routes) => {
+    if (!known.has(settings)) known.set(settings, prepare(settings, routes));
     return known.get(settings);
   };
 }

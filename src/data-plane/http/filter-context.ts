@@ -12,6 +12,7 @@ import { compileHeaderMatch } from '../route/header-matcher.ts';
 import { compileQueryParameterMatch } from '../route/query-matcher.ts';
 import { compileMatch } from '../route/route.ts';
 import { RouteRequest } from '../route/route-request.ts';
+import type { RoutesInUse, RoutesUser } from '../route/routes-in-use.ts';
 import { UpstreamCalls } from '../router/upstream-call.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
 import type { WorkerContext } from '../worker-context.ts';
@@ -30,7 +31,7 @@ import type { Taps } from './taps.ts';
 
 const { degraded: DEGRADED } = HealthMask;
 
-export class ChainContext extends FilterFacilities implements FilterContext {
+export class ChainContext extends FilterFacilities implements FilterContext, RoutesUser {
   readonly headerNames: ProxyHeaders;
   readonly serverHealth: ServerHealth;
   readonly taps: Taps;
@@ -39,6 +40,8 @@ export class ChainContext extends FilterFacilities implements FilterContext {
   protected override readonly statScope: string;
   readonly #closing: (() => void)[] = [];
   #isClosed = false;
+  /** Of what routes of a table say that is a resource of its own. */
+  readonly #ofRoutes = new Map<RoutesInUse, ChainContext>();
   /** Filled anew for each test; before the router nobody has found out yet whether a request is internal. */
   readonly #request: RouteRequest;
 
@@ -57,6 +60,24 @@ export class ChainContext extends FilterFacilities implements FilterContext {
     this.#clusters = clusters;
     this.#calls = new UpstreamCalls(context, clusters);
     this.#request = new RouteRequest(context.random);
+  }
+
+  /** That with which what routes of a table say is prepared: it ends with the table, or with this one. */
+  ofRoutes(routes: RoutesInUse): ChainContext {
+    if (routes.filterCells === null) return this;
+    let own = this.#ofRoutes.get(routes);
+    if (own === undefined) {
+      const cells = { ...this.cells, ...routes.filterCells };
+      own = new ChainContext(this.context, this.#clusters, this.statScope, cells);
+      this.#ofRoutes.set(routes, own);
+      routes.users.add(this);
+    }
+    return own;
+  }
+
+  forget(routes: RoutesInUse): void {
+    this.#ofRoutes.get(routes)?.close();
+    this.#ofRoutes.delete(routes);
   }
 
   compileHeaders(matches: readonly HeaderMatch[]): HeadTest {
@@ -128,6 +149,10 @@ export class ChainContext extends FilterFacilities implements FilterContext {
   close(): void {
     this.#isClosed = true;
     for (const act of this.#closing.splice(0)) this.#run(act);
+    for (const routes of [...this.#ofRoutes.keys()]) {
+      routes.users.delete(this);
+      this.forget(routes);
+    }
   }
 
   #run(act: () => void): void {

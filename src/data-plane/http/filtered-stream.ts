@@ -7,6 +7,7 @@ import type { DownstreamFacts, FormatFacts } from '../format/facts.ts';
 import type { LiveResponse } from '../format/stream-facts.ts';
 import type { ResponseFlagName } from '../response-flags.ts';
 import type { NamedDestination } from '../route/route-request.ts';
+import type { RoutesInUse } from '../route/routes-in-use.ts';
 import type { OverrideHost } from '../upstream/override-hosts.ts';
 import type { CountedCluster } from './filter.ts';
 import type { LocalReply, ReplyForm } from './local-reply.ts';
@@ -28,6 +29,8 @@ export interface FilteredStream {
   replyForm: ReplyForm;
   /** Null before the router has chosen one. */
   readonly cluster: CountedCluster | null;
+  /** By which its route is looked for. */
+  readonly routes: RoutesInUse;
   /** What the route of the request says to filters; null when it says nothing, or there is no route. */
   readonly filtersOfRoute: FiltersOfRoute | null;
   /** Of the request's body as it goes on, one of Framing. */

@@ -7,6 +7,7 @@ import { type Fraction, isWithin, type RuntimeDerived } from '../../base/runtime
 import type { HttpConnectionManagerSettings } from '../../snapshot/index.ts';
 import { HEADER_ID, PreparedLines, type RequestHead } from '../../wasm/http1.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
+import type { RouteTable } from '../route/route-table.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { dropForeignHeaders } from './control-headers.ts';
 import { ForwardingEdits } from './forwarding-edits.ts';
@@ -34,8 +35,6 @@ export class RequestLines {
   readonly protoHttps = new PreparedLines(['x-forwarded-proto: https']);
   readonly via: PreparedLines | null;
   readonly names: ProxyHeaders;
-  /** Headers, in lower case, that only internal requests may bring. */
-  readonly internalOnly: readonly string[];
   readonly internalAddresses: InternalAddresses;
   /** Null where upstreams are told nothing more. */
   readonly forwarding: ForwardingEdits | null;
@@ -53,7 +52,6 @@ export class RequestLines {
     this.forwarding = ForwardingEdits.of(settings, names);
     const byDefault = { numerator: settings.forwarding.mapsIpv4 ? 100 : 0, denominator: 100 };
     this.#mapsIpv4 = runtime.share({ key: MAPS_IPV4, default: byDefault });
-    this.internalOnly = settings.routeTable.internalOnlyHeaders;
     this.via = settings.via === '' ? null : new PreparedLines([`via: ${settings.via}`]);
   }
 
@@ -106,11 +104,12 @@ export function applyConnectionManagerEdits(
   lines: RequestLines,
   peer: Peer,
   origin: RequestOrigin,
+  routes: Pick<RouteTable, 'internalOnlyHeaders'>,
 ): void {
   const { useRemoteAddress } = settings;
   const isEdge = useRemoteAddress && !origin.isInternal;
   dropForeignHeaders(head, origin.isInternal, isEdge);
-  if (!origin.isInternal) for (const name of lines.internalOnly) head.dropByName(name);
+  if (!origin.isInternal) for (const name of routes.internalOnlyHeaders) head.dropByName(name);
   const { tls } = peer.downstream;
   // HTTP/1.0 knows no interim responses.
   if (head.has(HEADER_ID.expect) && (!settings.proxiesInterim || head.minorVersion === 0)) {

@@ -14,6 +14,8 @@ import type { EditableHead } from '../route/header-editor.ts';
 import type { RequestTally } from '../route/request-tally.ts';
 import type { Route } from '../route/route.ts';
 import type { NamedDestination } from '../route/route-request.ts';
+import type { RouteSlot } from '../route/route-tables.ts';
+import type { RoutesInUse } from '../route/routes-in-use.ts';
 import type { AttemptTrace } from '../tracing/attempt-trace.ts';
 import type { RequestTrace } from '../tracing/request-trace.ts';
 import type { Cluster } from '../upstream/cluster.ts';
@@ -42,6 +44,7 @@ export interface RequestLedger {
   /** Null when replies of the proxy's own go out as they are. */
   readonly replyRules: ReplyRules | null;
   readonly ingress: IngressFacts;
+  readonly routes: RouteSlot;
   /** Finds request headers while nothing has been written of them. */
   readonly liveHead: LiveHead;
 }
@@ -55,6 +58,8 @@ export abstract class StreamRecord implements RoutedStream {
   readonly startedMs: number;
   readonly headMs: number;
   isInternal = false;
+  /** By which its route is looked for, however long the request lasts. */
+  readonly routes: RoutesInUse;
   /** The route that the router goes by once the request gets there; filters know it before. */
   foundRoute: Route | null = null;
   foundTarget: ClusterTarget | null = null;
@@ -120,6 +125,8 @@ export abstract class StreamRecord implements RoutedStream {
     values[base + downstream_rq_active]! += 1;
     if (manager.accessLog !== null || manager.replyRules !== null) this.wantedFacts = this.#newFacts();
     context.traffic.requestBegun(this, codec.connection.downstream, codec.protocol, request);
+    this.routes = manager.routes.current;
+    this.routes.enter();
   }
 
   /** Made at the first question, if there is no log that wants them from the start. */
@@ -273,6 +280,7 @@ export abstract class StreamRecord implements RoutedStream {
     this.context.stats.values[statBase + downstream_rq_active]! -= 1;
     this.#cluster?.release();
     if (this.#formerClusters !== null) for (const cluster of this.#formerClusters) cluster.release();
+    this.routes.leave();
   }
 
   protected count(stat: number, change = 1): void {

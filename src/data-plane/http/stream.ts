@@ -303,7 +303,7 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
     this.#origin = this.#detected ?? requestOrigin(head, settings, connection, requestLines.internalAddresses);
     if (this.wantedFacts !== null) this.#tellClient(this.wantedFacts);
     this.isInternal = this.#origin.isInternal;
-    applyConnectionManagerEdits(head, settings, requestLines, connection, this.#origin);
+    applyConnectionManagerEdits(head, settings, requestLines, connection, this.#origin, this.routes.table);
     clientCertificates.forward(head, this);
     if (settings.forwarding.answersRequestId) this.requestId = head.headerByName('x-request-id') ?? '';
   }

@@ -11,6 +11,7 @@ import type { FactsSource } from '../route/header-editor.ts';
 import type { RequestTally } from '../route/request-tally.ts';
 import type { Route } from '../route/route.ts';
 import type { NamedDestination, RequestSender } from '../route/route-request.ts';
+import type { RoutesInUse } from '../route/routes-in-use.ts';
 import type { Cluster } from '../upstream/cluster.ts';
 import type { OverrideHost } from '../upstream/override-hosts.ts';
 import type { RequestClient } from './attempt-client.ts';
@@ -29,6 +30,8 @@ export interface RoutedRequest
   readonly isFiltered: boolean;
   /** The connection that it came by. */
   readonly downstream: DownstreamConnection;
+  /** By which its route is looked for. */
+  readonly routes: RoutesInUse;
   /** By TLS. */
   readonly isSecured: boolean;
   /** The route of a request whose filters know it before the router does; null for others. */

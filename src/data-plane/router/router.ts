@@ -19,11 +19,9 @@ import {
 import { keepUpgradeFields } from '../http/upgrade-fields.ts';
 import type { ClusterTarget, ForwardPlan } from '../route/forward-plan.ts';
 import type { Mirror } from '../route/mirror.ts';
-import { TallyScopes } from '../route/request-tally.ts';
 import type { RetryPolicy } from '../route/retry-policy.ts';
 import type { Route } from '../route/route.ts';
 import { RouteRequest } from '../route/route-request.ts';
-import { RouteTable } from '../route/route-table.ts';
 import type { Cluster } from '../upstream/cluster.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
 import { contextWith, type PickContext } from '../upstream/load-balancer/pick-context.ts';
@@ -68,8 +66,6 @@ const NO_SHADOWS: readonly ShadowTarget[] = [];
 export class Router {
   readonly #context: WorkerContext;
   readonly #clusters: ClusterMap;
-  readonly #routes: RouteTable;
-  readonly #tallies: TallyScopes;
   readonly #edits: ForwardEdits;
   readonly #passesTrailers: boolean;
   readonly #isTraced: boolean;
@@ -81,21 +77,9 @@ export class Router {
   /** First cell of the connection manager's stats. */
   readonly #statBase: number;
 
-  /** @param routeStatBlocks of virtual clusters and routes, by their scopes. */
-  constructor(
-    context: WorkerContext,
-    clusters: ClusterMap,
-    settings: HttpConnectionManagerSettings,
-    statBase: number,
-    routeStatBlocks: Readonly<Record<string, number>> = {},
-  ) {
+  constructor(context: WorkerContext, clusters: ClusterMap, settings: HttpConnectionManagerSettings, statBase: number) {
     this.#context = context;
     this.#clusters = clusters;
-    this.#tallies = new TallyScopes(context.stats, routeStatBlocks);
-    this.#routes = new RouteTable(settings.routeTable, context.proxyHeaders, context.runtime, {
-      tallies: this.#tallies,
-      kernel: context.lbKernel,
-    });
     this.#passesTrailers = settings.enableTrailers;
     this.#settings = settings;
     this.#isTraced = settings.tracing !== undefined;
@@ -110,7 +94,7 @@ export class Router {
   find(stream: RoutedRequest, head: RequestHead): Route | undefined {
     stream.prepare(head);
     this.#request.read(head, stream.isInternal, stream.isFiltered, stream);
-    const route = this.#routes.find(this.#request) ?? null;
+    const route = stream.routes.table.find(this.#request) ?? null;
     // Chance is asked once of a request, however often its route is chosen.
     const isDrawn = stream.foundTarget !== null && route === stream.foundRoute && isByChance(route);
     if (!isDrawn) stream.foundTarget = this.#draw(stream, route);
@@ -134,7 +118,7 @@ export class Router {
     const request = this.#request;
     stream.prepare(head);
     request.read(head, stream.isInternal, stream.isFiltered, stream);
-    const route = stream.foundRoute ?? this.#routes.find(request);
+    const route = stream.foundRoute ?? stream.routes.table.find(request);
     if (this.#isTraced) stream.beginTrace(head, route ?? null);
     if (route === undefined) {
       this.#count(no_route);
@@ -171,7 +155,7 @@ export class Router {
    */
   replace(stream: RoutedRequest, head: RequestHead, begin: () => void): ForwardedRequest | null | undefined {
     this.#request.read(head, stream.isInternal, true, stream);
-    const route = this.#routes.find(this.#request);
+    const route = stream.routes.table.find(this.#request);
     if (route === undefined) return undefined;
     begin();
     stream.redirects = null;
@@ -200,7 +184,7 @@ export class Router {
     if (codec.parseRequest(bytes, 0, bytes.length, NO_LIMITS) <= 0)
       return this.#refuse(passthrough_internal_redirect_bad_location);
     this.#request.read(codec.request, stream.isInternal, false, stream);
-    const route = this.#routes.find(this.#request);
+    const route = stream.routes.table.find(this.#request);
     if (route === undefined) return this.#refuse(passthrough_internal_redirect_no_route);
     if (!redirects.accepts(policy.predicates, stream.route!.name, route.name, target.isHttps))
       return this.#refuse(passthrough_internal_redirect_predicate);
@@ -368,11 +352,6 @@ export class Router {
     if (stream.isInternal) obeyControlHeaders(head, stream, this.#settings.respectsExpectedTimeout);
     // The whole time ends first.
     if (stream.timeoutMs > 0 && stream.perTryTimeoutMs >= stream.timeoutMs) stream.perTryTimeoutMs = 0;
-  }
-
-  /** No request comes here any more, and all that did are over. */
-  close(): void {
-    this.#tallies.close();
   }
 
   #count(stat: number): void {

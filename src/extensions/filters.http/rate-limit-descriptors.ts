@@ -79,7 +79,7 @@ export class DescriptorRules {
   readonly #context: FilterContext;
   readonly #stage: number | null;
   /** Routes that add nothing share a list. */
-  readonly #compiled = new Map<readonly RateLimitSettings[], readonly CompiledLimit[]>();
+  readonly #compiled = new WeakMap<readonly RateLimitSettings[], readonly CompiledLimit[]>();
 
   /** @param stage null for all of them. */
   constructor(context: FilterContext, stage: number | null) {

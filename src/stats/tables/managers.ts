@@ -73,6 +73,16 @@ export const CONTROL_PLANE_STATS = statTable({
 /** What the server calls itself, as a text readout beside them. */
 export const CONTROL_PLANE_IDENTIFIER = 'identifier';
 
+/** http.<prefix>.rds.<name>.*, beside the rows of subscriptions: a route table that comes by discovery. */
+export const ROUTE_DISCOVERY_STATS = statTable({
+  /** Another table has taken effect. */
+  config_reload: 'counter',
+  /** When it last did, in milliseconds of Unix time. */
+  config_reload_time_ms: 'gauge',
+  /** The source has no table of this name. */
+  update_empty: 'counter',
+});
+
 /** sds.<name>.*, beside the rows of subscriptions: a secret in files. */
 export const SECRET_STATS = statTable({
   /** Files that it names have changed, and cannot be used. */

@@ -99,6 +99,7 @@ function configOf(): ConfigView {
         resource('never', failedApi, { state: 'failed', version: '8', error: 'nothing left' }),
       ],
     }),
+    routes: () => [],
     listeners: () => ({
       version: '3',
       resources: [

@@ -39,6 +39,7 @@ import { notedFaults } from '../../support/faults.ts';
 import { HealthServer } from '../../support/health-server.ts';
 import { ManagedClusters } from '../../support/managed-clusters.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import { NO_ROUTES_LEASED } from '../../support/no-routes.ts';
 import { statsFixture } from '../../support/stats.ts';
 import { fileSources } from '../../support/subscriptions.ts';
 
@@ -221,6 +222,7 @@ describe('a fault on the main thread is contained', () => {
       drainMs: 0,
       drainStrategy: 'immediate',
       ticketSecret: new TicketSecret(),
+      routes: NO_ROUTES_LEASED,
       workers: {
         openListener: async () => [0],
         secureListener() {},

@@ -34,6 +34,7 @@ function world() {
     },
     stats: store,
     clusterManager: { failures: () => failures },
+    routeTables: { failures: () => failures },
     listenerManager: { failures: () => failures, listeners: () => listeners.slice(0, 1) },
   };
   return { store, block, listeners, failures, server };
@@ -57,6 +58,7 @@ describe('the page warns', () => {
       { isGrave: false, text: 'listener draining drains' },
       { isGrave: false, text: 'listener stopped accepts no more connections: it was stopped' },
       { isGrave: false, text: 'cluster new could not be taken in: EADDRINUSE' },
+      { isGrave: false, text: 'route configuration new could not be taken in: EADDRINUSE' },
     ]);
     paused.add('downstream_cx_accept_resumed', 1);
     failures.pop();

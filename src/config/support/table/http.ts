@@ -95,7 +95,7 @@ export const HTTP_SUPPORT: SupportTable = {
       early_header_mutation_extensions: supportedAs('early header mutation'),
       forward_client_cert_matcher: supported('where it leads nowhere, the two fields above count'),
       typed_header_validation_config: rejected('there is one way to validate headers'),
-      rds: rejected('write the routes into route_config'),
+      rds: supported('see docs/xds.md'),
       scoped_routes: rejected('write the routes into route_config'),
       original_ip_detection_extensions: supportedAs('origin'),
       add_proxy_protocol_connection_state: supported('there is no PROXY protocol'),
@@ -234,6 +234,10 @@ export const HTTP_SUPPORT: SupportTable = {
       allow_custom_methods: supported('every method passes'),
       ignore_http_11_upgrade: supported('a request that wants no other goes on without'),
     },
+  },
+  'proxy.extensions.filters.network.http_connection_manager.v3.Rds': {
+    otherwise: rejected(),
+    fields: { config_source: supported(), route_config_name: supported() },
   },
   'proxy.config.core.v3.Http1ProtocolOptions.HeaderKeyFormat (downstream)': {
     otherwise: rejected(),

@@ -67,7 +67,7 @@ class Cors {
   readonly valid: FilterCounter;
   readonly invalid: FilterCounter;
   /** By the levels, which are the same array for the same route. */
-  readonly #policies = new Map<readonly unknown[], Policy>();
+  readonly #policies = new WeakMap<readonly unknown[], Policy>();
 
   constructor({ validCounter, invalidCounter }: CorsSettings, context: FilterContext) {
     this.valid = context.counter(validCounter);

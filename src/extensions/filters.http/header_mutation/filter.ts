@@ -45,7 +45,7 @@ class Plan {
 class Plans {
   readonly #settings: HeaderMutationSettings;
   readonly #context: FilterContext;
-  readonly #byLevels = new Map<readonly unknown[], Plan>();
+  readonly #byLevels = new WeakMap<readonly unknown[], Plan>();
 
   constructor(settings: HeaderMutationSettings, context: FilterContext) {
     this.#settings = settings;

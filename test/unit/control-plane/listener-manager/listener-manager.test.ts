@@ -24,6 +24,7 @@ import {
 } from '../../../support/bootstrap.ts';
 import { NO_FAULTS } from '../../../support/faults.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
+import { NO_ROUTES_LEASED } from '../../../support/no-routes.ts';
 import { leaveSocket } from '../../../support/stale-socket.ts';
 import { statsFixture } from '../../../support/stats.ts';
 
@@ -63,6 +64,7 @@ class Fixture {
       drainMs: 600,
       drainStrategy: 'immediate',
       ticketSecret: new TicketSecret(),
+      routes: NO_ROUTES_LEASED,
       workers: {
         openListener: (snapshot, predecessor) => this.#opened(snapshot, predecessor),
         secureListener: (_listener, _chains, applied) => applied(),

@@ -18,6 +18,7 @@ import {
   tcpFilter,
   withListeners,
 } from '../../../support/bootstrap.ts';
+import { NO_ROUTES_LEASED } from '../../../support/no-routes.ts';
 import { statsFixture } from '../../../support/stats.ts';
 
 const TYPES = 'type.googleapis.com/envoy.extensions.filters';
@@ -32,7 +33,8 @@ function snapshotOf(listener: JsonObject, { concurrency = 2, connectionLimit }: 
   const { store: stats, owner: memory } = statsFixture();
   const before = memory.recordAllocator.usedRecords;
   const settings = mustLoad(withListeners(listener)).listeners[0]!;
-  const deps = { concurrency, connectionLimit, globalRecord: GLOBAL_RECORD, ticketSecret: new TicketSecret() };
+  const of = { globalRecord: GLOBAL_RECORD, ticketSecret: new TicketSecret(), routes: NO_ROUTES_LEASED };
+  const deps = { ...of, concurrency, connectionLimit };
   const chains = new FilterChains({ ...deps, stats, memory });
   chains.replace(settings);
   const holdings = new Holdings({ stats, memory });

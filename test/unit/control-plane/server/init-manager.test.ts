@@ -56,12 +56,13 @@ describe('what is not initialized yet', () => {
     const listenerIsReady = init.add('Listener-init-target main');
     using clusters = new ManagedClusters([clusterSettings(dns)]);
     const listenersAtStart = [[listeners[0]!, messages.listeners[0]!]] as const;
-    const sources = { init, clusters: clusters.manager, listeners: { dump: () => [] }, listenersAtStart };
+    const listenersNow = { dump: () => [], missingRoutes: () => ['web'] };
+    const sources = { init, clusters: clusters.manager, listeners: listenersNow, listenersAtStart };
     const shown = () => [...unready(sources)].map(({ component, name, targets }) => [component, name, ...targets]);
     const cluster = ['cluster', 'web', 'first resolution of web.example'];
     assert.deepEqual(shown(), [
       ['server', '', 'worker threads', 'Listener-init-target main'],
-      ['listener', 'main', 'Listener-init-target main'],
+      ['listener', 'main', 'Listener-init-target main', 'RdsRouteConfigSubscription init web'],
       cluster,
     ]);
     listenerIsReady();
@@ -82,9 +83,14 @@ describe('what is not initialized yet', () => {
     });
     const dump = () => [record('old', 'active'), record('new', 'warming')];
     const shown = (at: InitManager) =>
-      [...unready({ init: at, clusters: { warming: () => [] }, listeners: { dump }, listenersAtStart: [] })].map(
-        ({ component, name, targets }) => [component, name, targets],
-      );
+      [
+        ...unready({
+          init: at,
+          clusters: { warming: () => [] },
+          listeners: { dump, missingRoutes: () => [] },
+          listenersAtStart: [],
+        }),
+      ].map(({ component, name, targets }) => [component, name, targets]);
     const warming = ['listener', 'new', ['Listener-init-target new']];
     assert.deepEqual(shown(init), [warming]);
     // Those that discovery brings to the start as well.

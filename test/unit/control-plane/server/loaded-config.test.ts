@@ -3,12 +3,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { ListenerManager } from '../../../../src/control-plane/listener-manager/listener-manager.ts';
+import type { RouteTables } from '../../../../src/control-plane/routes/route-tables.ts';
 import { LoadedConfig } from '../../../../src/control-plane/server/loaded-config.ts';
 import { HealthFlag } from '../../../../src/wasm/shared-memory.ts';
 import { assigned, clusterSettings, member, mustLoad } from '../../../support/bootstrap.ts';
 import { ManagedClusters } from '../../../support/managed-clusters.ts';
 
-const LISTENERS = { version: '3', dump: () => [] } as unknown as ListenerManager;
+const OTHERS = {
+  listenerManager: { version: '3', dump: () => [] } as unknown as ListenerManager,
+  routeTables: { dump: () => [] } as unknown as RouteTables,
+};
 const NONE = mustLoad({});
 
 function bytes(text: string): Uint8Array {
@@ -20,7 +24,7 @@ describe('the configuration in use', () => {
     using clusters = new ManagedClusters([clusterSettings(assigned([{ lb_endpoints: [member(1)] }]))]);
     const { manager } = clusters;
     await manager.start();
-    const config = new LoadedConfig(NONE, 5, manager, LISTENERS);
+    const config = new LoadedConfig(NONE, 5, { clusterManager: manager, ...OTHERS });
     const other = (port: number, connectTimeoutMs = 1000) => ({
       ...clusterSettings(assigned([{ lb_endpoints: [member(port)] }])),
       name: 'other',
@@ -84,7 +88,7 @@ describe('the configuration in use', () => {
     using managed = new ManagedClusters();
     managed.manager.addStatic(clusters[0]!, messages.clusters[0]);
     managed.hosts()[2]!.setHealthFlags(HealthFlag.failedOutlierCheck, true);
-    const [cluster] = new LoadedConfig(NONE, 0, managed.manager, LISTENERS).endpoints();
+    const [cluster] = new LoadedConfig(NONE, 0, { clusterManager: managed.manager, ...OTHERS }).endpoints();
     const { name, addedViaApi, overprovisioningFactor, message } = cluster!;
     assert.deepEqual([name, addedViaApi, overprovisioningFactor, message], ['web', false, 140, messages.clusters[0]]);
     const [first, ...others] = cluster!.endpoints();

@@ -38,6 +38,7 @@ function init(): WorkerInit {
     drains: { inbound: null, others: null },
     runtime: new Map(),
     clusters: [],
+    routeTables: [],
     tap: null,
     overload: NO_OVERLOAD,
     loopBlock: null,

@@ -1,0 +1,79 @@
+// The route tables that come by discovery: one for each name and source, whoever wants it, for as long as anybody does. Main thread.
+
+import type { DiscoveredRoutes, PublishedRoutes } from '../../snapshot/index.ts';
+import { settingsText } from '../same-settings.ts';
+import { DiscoveredTable, type DiscoveredTableDependencies, type DumpedRoutes } from './discovered-table.ts';
+
+/** A table that somebody wants. */
+export interface RouteLease {
+  /** By which workers know it. */
+  readonly id: number;
+  readonly name: string;
+  /** There is a table, or none is waited for any longer. */
+  readonly isReady: boolean;
+  /** Resolves with that; perhaps never when it has been given back. */
+  readonly whenReady: Promise<void>;
+  /** Idempotent. */
+  release(): void;
+}
+
+export interface RouteLeases {
+  /** @param statPrefix of the connection manager, under which the table is counted unless another has asked for it before. */
+  lease(routes: DiscoveredRoutes, statPrefix: string): RouteLease;
+}
+
+export class RouteTables implements RouteLeases {
+  readonly #deps: DiscoveredTableDependencies;
+  readonly #tables = new Map<string, DiscoveredTable>();
+  #lastId = 0;
+
+  constructor(deps: DiscoveredTableDependencies) {
+    this.#deps = deps;
+  }
+
+  lease(routes: DiscoveredRoutes, statPrefix: string): RouteLease {
+    const { name, source } = routes;
+    const key = settingsText([name, source])!;
+    const known = this.#tables.get(key);
+    const table = known ?? this.#open(key, routes, statPrefix);
+    const { id, release } = table.lease(routes);
+    if (known === undefined) table.start();
+    return {
+      id,
+      name,
+      get isReady() {
+        return table.isReady;
+      },
+      whenReady: table.whenReady,
+      release,
+    };
+  }
+
+  #open(key: string, routes: DiscoveredRoutes, statPrefix: string): DiscoveredTable {
+    const nextId = (): number => ++this.#lastId;
+    const table = new DiscoveredTable(routes, statPrefix, this.#deps, nextId, () => this.#tables.delete(key));
+    this.#tables.set(key, table);
+    return table;
+  }
+
+  /** What workers are to know that start now. */
+  *published(): Iterable<PublishedRoutes> {
+    for (const table of this.#tables.values()) yield* table.published();
+  }
+
+  /** All that there are, and those that could not be had. */
+  dump(): DumpedRoutes[] {
+    const dumped = [...this.#tables.values()].map((table) => table.dump());
+    return dumped.filter(({ accepted, refused }) => accepted !== undefined || refused !== undefined);
+  }
+
+  /** Those that could not be had, and why. */
+  failures(): Iterable<{ readonly name: string; readonly error: string }> {
+    return this.dump().flatMap(({ refused }) => refused ?? []);
+  }
+
+  /** Nothing is asked for any more. */
+  close(): void {
+    for (const table of this.#tables.values()) table.close();
+  }
+}
