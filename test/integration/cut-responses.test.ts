@@ -54,11 +54,11 @@ async function cutResponse(
   await eventually(() => socketOf().writableLength === 0 && !isOnItsWay(), 'the last piece');
   beforeTheCut();
   socketOf().resetAndDestroy();
-  // A read at a time, until the proxy has met the reset.
+  // A read at a time, until the proxy reads on and so meets the reset: a client that took more might have all of it by then.
   const pause = (): void => void wire.socket.pause();
   wire.socket.on('data', pause);
   await eventually(() => {
-    wire.socket.resume();
+    if (stat('upstream_flow_control_resumed_reading_total') === 0) wire.socket.resume();
     return stat('upstream_cx_active') === 0;
   }, 'the proxy has done with the upstream');
   wire.socket.off('data', pause).pause();
