@@ -36,6 +36,8 @@ export interface LoadTask {
   readonly isGrpc?: boolean | undefined;
 }
 
+/** Of a generator's run. */
+const LONGEST_MS = 600_000;
 const MICROSECONDS_PER_MS = 1000;
 const MICROSECONDS_PER_SECOND = 1e6;
 
@@ -134,7 +136,7 @@ function latencies(log: string): Pick<FixedRateResult, 'p50Ms' | 'p99Ms' | 'p999
 
 async function run(cores: string, command: readonly string[]): Promise<string> {
   const [program, ...args] = pinned(cores, command);
-  const child = spawn(program!, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(program!, args, { stdio: ['ignore', 'pipe', 'pipe'], timeout: LONGEST_MS });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {

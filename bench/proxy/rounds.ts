@@ -4,7 +4,7 @@
 import { median } from '../support/contest.ts';
 import { TRAITS } from './contender.ts';
 import { checkGrpcCall, GRPC_PATH } from './grpc-call.ts';
-import { type LoadResult, type LoadTask, runAtRate, runStreams, runWrk } from './load.ts';
+import { type LoadResult, type LoadTask, runAtRate, runCount, runStreams, runWrk } from './load.ts';
 import type { PinnedProcess } from './pinned-process.ts';
 import type { Workload } from './workloads.ts';
 
@@ -61,6 +61,8 @@ export interface RoundOptions {
 }
 
 const WARM_UP_SECONDS = 2;
+/** Of each connection. */
+const WARM_UP_REQUESTS = 20;
 const MICROSECONDS_PER_SECOND = 1e6;
 
 /** @returns the turns of each entrant, after one that warms it up. */
@@ -71,7 +73,7 @@ export async function takeRounds(
 ): Promise<Turn[][]> {
   const turns = entrants.map((): Turn[] => []);
   if (workload.path === GRPC_PATH) for (const { port } of entrants) await checkGrpcCall(port);
-  for (const entrant of entrants) await takeTurn(workload, entrant, { ...options, seconds: WARM_UP_SECONDS });
+  for (const entrant of entrants) await warmUp(workload, entrant, options);
   for (let round = 0; round < options.rounds; round += 1) {
     // Every other round runs backwards, so that nobody always follows the same one.
     const order = [...entrants.keys()];
@@ -101,17 +103,31 @@ export function judge(
   };
 }
 
-async function takeTurn(workload: Workload, { name, process, port }: Entrant, options: RoundOptions): Promise<Turn> {
-  const task: LoadTask = {
-    cores: options.generatorCores,
-    folder: options.folder,
+/** h2load never ends where a connection is not secured until its time is over, as may happen to a proxy that is cold: so that comes first, by number. */
+async function warmUp(workload: Workload, entrant: Entrant, options: RoundOptions): Promise<void> {
+  const seconds = WARM_UP_SECONDS;
+  const { streams, connections, protocol } = workload;
+  if (streams !== undefined && TRAITS[protocol].isTls)
+    await runCount(taskOf(workload, entrant, options), connections * WARM_UP_REQUESTS, streams);
+  await takeTurn(workload, entrant, { ...options, seconds });
+}
+
+function taskOf(workload: Workload, { port }: Entrant, { generatorCores, folder, seconds }: RoundOptions): LoadTask {
+  return {
+    cores: generatorCores,
+    folder,
     url: `${TRAITS[workload.protocol].isTls ? 'https' : 'http'}://127.0.0.1:${port}${workload.path}`,
     connections: workload.connections,
-    seconds: options.seconds,
+    seconds,
     bodyBytes: workload.bodyBytes,
     newConnections: workload.newConnections,
     isGrpc: workload.path === GRPC_PATH,
   };
+}
+
+async function takeTurn(workload: Workload, entrant: Entrant, options: RoundOptions): Promise<Turn> {
+  const { name, process } = entrant;
+  const task = taskOf(workload, entrant, options);
   const cpuBefore = process.cpuSeconds();
   try {
     const load = await loadOf(workload, task);
