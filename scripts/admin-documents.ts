@@ -273,12 +273,16 @@ const TABLES: Readonly<Record<string, Listed>> = {
   RUNTIME_STATS: { under: 'runtime.', what: 'The runtime' },
   SUBSCRIPTION_STATS: {
     under:
-      'cluster_manager.cds., listener_manager.lds., http.<stat_prefix>.rds.<route_config_name>., runtime., sds.<secret>.',
+      'cluster_manager.cds., listener_manager.lds., http.<stat_prefix>.rds.<route_config_name>., http.<stat_prefix>.scoped_rds.<name>., runtime., sds.<secret>.',
     what: 'Clusters, listeners and runtime layers that come by discovery, and secrets in files, where there are any; beside them the text `version_text`',
   },
   ROUTE_DISCOVERY_STATS: {
     under: 'http.<stat_prefix>.rds.<route_config_name>.',
     what: 'Route tables that come by discovery; beside the rows of subscriptions',
+  },
+  SCOPE_DISCOVERY_STATS: {
+    under: 'http.<stat_prefix>.scoped_rds.<name>.',
+    what: 'Scopes of routes that come by discovery; beside the rows of subscriptions',
   },
   CONTROL_PLANE_STATS: {
     under:

@@ -74,6 +74,7 @@ function build(init: WorkerInit): Parts {
   dataPlane.taps.replace(init.tap);
   dataPlane.updateClusters(init.clusters, []);
   for (const routes of init.routeTables) dataPlane.updateRoutes(routes);
+  for (const scopes of init.scopeSets) dataPlane.updateScopes(scopes);
   dataPlane.watchMain(init.watchdog);
   if (init.loopBlock !== null) dataPlane.meterLoop(init.loopBlock);
   tell({ type: 'ready' });
@@ -96,6 +97,10 @@ function receive(message: Exclude<MainToWorker, { type: 'init' }>, parts: Parts)
       return dataPlane.updateRoutes(message.routes, applied(message.generation, stats));
     case 'routes-removed':
       return dataPlane.removeRoutes(message.id, applied(message.generation, stats));
+    case 'scopes':
+      return dataPlane.updateScopes(message.scopes);
+    case 'scopes-removed':
+      return dataPlane.removeScopes(message.id);
     case 'host-refused':
       return dataPlane.refuseHost(message.cluster, message.address, message.reason);
     case 'listen':

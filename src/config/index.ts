@@ -126,6 +126,7 @@ export {
 } from './resources/route-match.ts';
 export { fractionOf, runtimeFlagOf, runtimeFractionOf } from './resources/runtime-settings.ts';
 export { flatRuntimeValues, invalidEntryText } from './resources/runtime-struct.ts';
+export { ScopeClaims } from './resources/scoped-routes.ts';
 export type { StatSinkManifest, StatSinkManifests, StatSinkSettings } from './resources/stat-sink.ts';
 export { convertStringMatcher, convertSubstitution, regexMatch } from './resources/string-match.ts';
 export { structToJson } from './resources/struct.ts';

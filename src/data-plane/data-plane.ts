@@ -18,6 +18,7 @@ import type {
   OverloadState,
   PackedCluster,
   PublishedRoutes,
+  PublishedScopes,
   RuntimeTexts,
   SecuredChain,
   SecuredTransport,
@@ -197,6 +198,15 @@ export class DataPlane {
   /** @param onGone as for updateRoutes. */
   removeRoutes(id: number, onGone: () => void): void {
     this.#context.routeTables.remove(id, onGone);
+  }
+
+  /** Takes in what has changed about a set of scopes. */
+  updateScopes(scopes: PublishedScopes): void {
+    this.#context.scopeSets.update(scopes);
+  }
+
+  removeScopes(id: number): void {
+    this.#context.scopeSets.remove(id);
   }
 
   /** There is no room for a host that was wanted. @param address as text. */

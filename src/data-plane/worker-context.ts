@@ -34,6 +34,7 @@ import { TimerWheel } from './network/timer-wheel.ts';
 import { HandshakePacing } from './network/tls/handshake-pacing.ts';
 import { Overload } from './overload.ts';
 import { RouteTables } from './route/route-tables.ts';
+import { ScopeSets } from './route/scope-sets.ts';
 import type { TracerRegistry } from './tracing/tracer.ts';
 import { TrafficLog } from './traffic-log.ts';
 
@@ -143,6 +144,7 @@ export class WorkerContext {
   readonly drains: Drains;
   /** Those that are resources of their own. */
   readonly routeTables: RouteTables;
+  readonly scopeSets: ScopeSets;
   readonly overload: Overload;
   /** Of listeners that bypass the overload manager: it never asks for anything. */
   readonly noOverload: Overload;
@@ -202,6 +204,7 @@ export class WorkerContext {
     const { stats, clock } = this;
     this.logFiles = new LogFiles(options.accessLogFiles, { stats, clock, log: this.logs.filter });
     this.routeTables = new RouteTables(this);
+    this.scopeSets = new ScopeSets(this.routeTables);
     this.reportHostFailure = options.reportHostFailure ?? (() => {});
     this.reportOutlier = options.reportOutlier ?? (() => {});
     this.requestHost = options.requestHost ?? (() => {});

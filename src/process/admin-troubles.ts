@@ -67,6 +67,7 @@ export interface TroubledServer {
   readonly stats: Pick<Server['stats'], 'cells' | 'counterCell' | 'gaugeCell'>;
   readonly clusterManager: Pick<Server['clusterManager'], 'failures'>;
   readonly routeTables: Pick<Server['routeTables'], 'failures'>;
+  readonly scopeSets: Pick<Server['scopeSets'], 'failures'>;
   readonly listenerManager: Pick<Server['listenerManager'], 'failures'> & {
     listeners(): Iterable<{
       readonly name: string;
@@ -132,7 +133,10 @@ function* clusterTroubles({ clusterManager }: TroubledServer): Generator<Trouble
   }
 }
 
-function* routeTroubles({ routeTables }: TroubledServer): Generator<TroubleView> {
+function* routeTroubles({ routeTables, scopeSets }: TroubledServer): Generator<TroubleView> {
+  for (const { name, error } of scopeSets.failures()) {
+    yield note(`scoped routes ${name} could not be taken over in full: ${error}`);
+  }
   for (const { name, error } of routeTables.failures()) {
     yield note(`route configuration ${name} could not be taken in: ${error}`);
   }

@@ -137,6 +137,8 @@ export interface FilterChainSnapshot {
   readonly filterCounters?: Readonly<Record<string, number>>;
   /** Of the table that its requests go by, where that is a resource of its own; absent where it stands in the settings. */
   readonly routeTableId?: number;
+  /** Of the scopes by which its requests find their tables; absent where there are none. */
+  readonly scopeSetId?: number;
   /** First cells of ROUTE_STATS of virtual clusters and routes, by their scopes; absent where there are none. */
   readonly routeStatBlocks?: Readonly<Record<string, number>>;
   readonly networkFilters: readonly NetworkFilterSnapshot[];

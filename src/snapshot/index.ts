@@ -213,6 +213,15 @@ export type {
   WeightedCluster,
   WeightedClusters,
 } from './route-table.ts';
+export type {
+  DiscoveredTableName,
+  PublishedScope,
+  PublishedScopes,
+  ScopedRoutesSettings,
+  ScopeKeyPart,
+  ScopeSettings,
+  TakenElement,
+} from './scoped-routes.ts';
 export { socketMatchOf } from './socket-match.ts';
 export {
   type TapFile,

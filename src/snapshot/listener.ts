@@ -22,6 +22,7 @@ import type { ExtensionTerminalSettings } from './network-filter.ts';
 import type { NormalizationSettings } from './normalization.ts';
 import type { DiscoveredRoutes } from './published-routes.ts';
 import type { HashInput, HeaderEdits, RouteTableSnapshot } from './route-table.ts';
+import type { ScopedRoutesSettings } from './scoped-routes.ts';
 import type { TracingSettings } from './tracing.ts';
 import type { UdpProxySettings, UdpProxySnapshot } from './udp-proxy.ts';
 import type { WholeStats } from './whole-stats.ts';
@@ -43,6 +44,8 @@ export interface HttpConnectionManagerSettings {
   readonly routeTable: RouteTableSnapshot;
   /** Absent where routes stand in the configuration of the listener. */
   readonly discoveredRoutes?: DiscoveredRoutes;
+  /** Where a key of each request says which table it goes by; absent where there is one for all. */
+  readonly scopedRoutes?: ScopedRoutesSettings;
   /** Value of the Server response header. */
   readonly serverName: string;
   readonly serverHeader: ServerHeaderTransformation;

@@ -11,6 +11,7 @@ import type { ConsecutiveKind } from './outlier.ts';
 import type { OverloadState, StreamReset } from './overload.ts';
 import type { PackedCluster } from './packed-cluster.ts';
 import type { PublishedRoutes } from './published-routes.ts';
+import type { PublishedScopes } from './scoped-routes.ts';
 import type { TapFile, TapSession, TapTrace } from './tap.ts';
 import type { SecuredChain } from './tls.ts';
 import type { SecuredTransport } from './upstream-contexts.ts';
@@ -63,6 +64,7 @@ export interface WorkerInit {
   readonly runtime: RuntimeTexts;
   readonly clusters: readonly PackedCluster[];
   readonly routeTables: readonly PublishedRoutes[];
+  readonly scopeSets: readonly PublishedScopes[];
   /** Null while nothing is recorded. */
   readonly tap: TapSession | null;
   readonly logLevels: LogLevelSettings;
@@ -127,6 +129,10 @@ export type MainToWorker =
   | { readonly type: 'routes'; readonly generation: number; readonly routes: PublishedRoutes }
   /** No listener refers to it any more. Answered as `routes`. */
   | { readonly type: 'routes-removed'; readonly generation: number; readonly id: number }
+  /** Which scopes lead to which tables; the tables have been told before. */
+  | { readonly type: 'scopes'; readonly scopes: PublishedScopes }
+  /** No listener refers to this set any more. */
+  | { readonly type: 'scopes-removed'; readonly id: number }
   /** `ports` by address of the listener; 0 lets the system choose, and for a pipe. */
   | {
       readonly type: 'listen';

@@ -6,4 +6,7 @@ export const NO_ROUTES_LEASED: RouteLeases = {
   lease: ({ name }) => {
     throw new Error(`nobody was to ask for routes ${name}`);
   },
+  leaseScopes: ({ name }) => {
+    throw new Error(`nobody was to ask for the scopes of ${name}`);
+  },
 };

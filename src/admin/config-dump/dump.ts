@@ -33,6 +33,7 @@ export const RESOURCE_TYPES = {
   cluster: 'proxy.config.cluster.v3.Cluster',
   listener: 'proxy.config.listener.v3.Listener',
   route_config: 'proxy.config.route.v3.RouteConfiguration',
+  scoped_route_configs: 'proxy.config.route.v3.ScopedRouteConfiguration',
   secret: 'proxy.extensions.transport_sockets.tls.v3.Secret',
   endpoint_config: 'proxy.config.endpoint.v3.ClusterLoadAssignment',
 } as const;

@@ -2,7 +2,7 @@
 // dumps know.
 
 import { ClientResourceStatus, encodeMessage, headOf, partsOf, protoSchema, textOf } from '../../config/index.ts';
-import type { ConfigView, ResourcesView, ResourceView, RoutesView } from '../views/index.ts';
+import type { ConfigView, ResourcesView, ResourceView, RoutesView, ScopesView } from '../views/index.ts';
 import {
   adminType,
   anyOf,
@@ -18,6 +18,8 @@ import { endpointsDump } from './endpoints-dump.ts';
 type DumpedResource = 'cluster' | 'listener' | 'route_config';
 
 const HTTP_CONNECTION_MANAGER = 'proxy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager';
+const SCOPED_ROUTES = 'proxy.extensions.filters.network.http_connection_manager.v3.ScopedRoutes';
+const INLINE_SCOPES = ['scoped_route_configurations_list', 'scoped_route_configurations'];
 
 /** @param showsEndpoints adds the members of clusters. */
 export function configDumps(config: ConfigView, showsEndpoints: boolean): readonly Dump[] {
@@ -29,7 +31,9 @@ export function configDumps(config: ConfigView, showsEndpoints: boolean): readon
     ...(showsEndpoints ? endpointsDump(config.endpoints()) : []),
     listenersDump(listeners),
     // Both exist since the first listener that speaks HTTP.
-    ...(routes === undefined ? [] : [scopedRoutesDump(), routesDump(routes, config.routes())]),
+    ...(routes === undefined
+      ? []
+      : [scopedRoutesDump(routes.scopes, config.scopes()), routesDump(routes.tables, config.routes())]),
     secretsDump(config),
   ];
 }
@@ -135,12 +139,20 @@ function dynamicListener(name: string, states: readonly ResourceView[]): object 
   return { name, ...fields };
 }
 
-/** Those that stand in listeners; undefined when no listener speaks HTTP. */
-function routeItems(listeners: readonly ResourceView[]): readonly DumpItem[] | undefined {
+/** What stands in listeners. */
+interface ListedRoutes {
+  readonly tables: readonly DumpItem[];
+  readonly scopes: readonly DumpItem[];
+}
+
+/** @returns undefined when no listener speaks HTTP. */
+function routeItems(listeners: readonly ResourceView[]): ListedRoutes | undefined {
   const schema = protoSchema();
   const listenerType = resourceType('listener')!;
   const routeType = resourceType('route_config')!;
-  const items: DumpItem[] = [];
+  const managerType = schema.messageType(HTTP_CONNECTION_MANAGER);
+  const tables: DumpItem[] = [];
+  const scopes: DumpItem[] = [];
   let isHttp = false;
   for (const { message, state, updatedMs } of listeners) {
     if (state === 'failed') continue;
@@ -148,16 +160,33 @@ function routeItems(listeners: readonly ResourceView[]): readonly DumpItem[] | u
       const path = [chain, 'filters', 'typed_config', HTTP_CONNECTION_MANAGER];
       for (const manager of partsOf(schema, listenerType, message, path)) {
         isHttp = true;
-        const managerType = schema.messageType(HTTP_CONNECTION_MANAGER);
         for (const route of partsOf(schema, managerType, manager, ['route_config'])) {
           const name = textOf(routeType, route, 'name');
           const item = { route_config: anyOf(RESOURCE_TYPES.route_config, route), last_updated: timestamp(updatedMs) };
-          items.push({ name, message: () => encoded('RoutesConfigDump.StaticRouteConfig', item) });
+          tables.push({ name, message: () => encoded('RoutesConfigDump.StaticRouteConfig', item) });
+        }
+        for (const scoped of partsOf(schema, managerType, manager, ['scoped_routes'])) {
+          scopes.push(...inlineScopes(scoped, updatedMs));
         }
       }
     }
   }
-  return isHttp ? items : undefined;
+  return isHttp ? { tables, scopes } : undefined;
+}
+
+/** Nothing where they come by discovery. */
+function* inlineScopes(scoped: Uint8Array, updatedMs: number): Generator<DumpItem> {
+  const schema = protoSchema();
+  const type = schema.messageType(SCOPED_ROUTES);
+  const messages = [...partsOf(schema, type, scoped, INLINE_SCOPES)];
+  if (messages.length === 0) return;
+  const name = textOf(type, scoped, 'name');
+  const item = { name, scoped_route_configs: messages.map(scopeAny), last_updated: timestamp(updatedMs) };
+  yield { name, message: () => encoded('ScopedRoutesConfigDump.InlineScopedRouteConfigs', item) };
+}
+
+function scopeAny(message: Uint8Array): object {
+  return anyOf(RESOURCE_TYPES.scoped_route_configs, message);
 }
 
 function routesDump(items: readonly DumpItem[], discovered: readonly RoutesView[]): Dump {
@@ -185,15 +214,32 @@ function dynamicRoutes({ accepted, refused }: RoutesView): object {
   };
 }
 
-/** This build has none. */
-function scopedRoutesDump(): Dump {
+function scopedRoutesDump(inline: readonly DumpItem[], discovered: readonly ScopesView[]): Dump {
   return {
     type: adminType('ScopedRoutesConfigDump'),
     head: new Uint8Array(0),
     lists: [
-      { field: 'inline_scoped_route_configs', items: [] },
-      { field: 'dynamic_scoped_route_configs', items: [] },
+      { field: 'inline_scoped_route_configs', items: inline },
+      {
+        field: 'dynamic_scoped_route_configs',
+        items: lazily(discovered, (scopes) => ({
+          name: scopes.name,
+          message: () => encoded('ScopedRoutesConfigDump.DynamicScopedRouteConfigs', dynamicScopes(scopes)),
+        })),
+      },
     ],
+  };
+}
+
+function dynamicScopes({ name, version, updatedMs, messages, refused }: ScopesView): object {
+  const status = updatedMs === 0 ? ClientResourceStatus.REQUESTED : ClientResourceStatus.ACKED;
+  return {
+    name,
+    version_info: version,
+    scoped_route_configs: messages.map(scopeAny),
+    ...(updatedMs === 0 ? {} : { last_updated: timestamp(updatedMs) }),
+    ...(refused === undefined ? {} : { error_state: errorState(refused, 'scoped_route_configs') }),
+    client_status: refused === undefined ? status : ClientResourceStatus.NACKED,
   };
 }
 

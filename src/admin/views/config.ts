@@ -74,6 +74,17 @@ export interface RoutesView {
   readonly refused: ResourceView | undefined;
 }
 
+/** The scopes of one name that discovery has brought. */
+export interface ScopesView {
+  readonly name: string;
+  readonly version: string;
+  readonly updatedMs: number;
+  /** Of those in force. */
+  readonly messages: readonly Uint8Array[];
+  /** The first of the last response that was refused, where none has been taken over as a whole since. */
+  readonly refused: Pick<ResourceView, 'version' | 'message' | 'updatedMs' | 'error'> | undefined;
+}
+
 export interface ConfigView {
   readonly bootstrap: {
     readonly message: Uint8Array;
@@ -84,5 +95,7 @@ export interface ConfigView {
   listeners(): ResourcesView;
   /** Those that come by discovery, or could not. */
   routes(): readonly RoutesView[];
+  /** The same of scopes. */
+  scopes(): readonly ScopesView[];
   endpoints(): Iterable<EndpointsView>;
 }

@@ -21,6 +21,7 @@ export type {
   ResourcesView,
   ResourceView,
   RoutesView,
+  ScopesView,
 } from './config.ts';
 export type { EventFeedView, EventStreamView } from './event-stream.ts';
 export type { HistoryView, ReadPoints } from './history.ts';

@@ -8,6 +8,8 @@ import type {
   EdsDiscoverySettings,
   ListenerSettings,
   RouteTableSnapshot,
+  ScopedRoutesSettings,
+  ScopeSettings,
 } from '../../snapshot/index.ts';
 import { checkImpliedExtensions, impliedByCluster, impliedByListener } from '../bootstrap/implied-extensions.ts';
 import { unpackAny } from '../proto/any.ts';
@@ -23,6 +25,7 @@ import { convertListener } from '../resources/listener.ts';
 import { convertDiscoveredAssignment } from '../resources/load-assignment.ts';
 import { RouteFilters } from '../resources/route-filters.ts';
 import { convertRouteTable } from '../resources/route-table.ts';
+import { convertScope } from '../resources/scoped-routes.ts';
 import { fieldPath } from '../source/field-path.ts';
 import { type DisabledExtensions, NONE_DISABLED } from '../support/index.ts';
 import type { ResourceType } from './resource-type.ts';
@@ -30,6 +33,7 @@ import type { ResourceType } from './resource-type.ts';
 const CLUSTER_TYPE = 'proxy.config.cluster.v3.Cluster';
 const ASSIGNMENT_TYPE = 'proxy.config.endpoint.v3.ClusterLoadAssignment';
 const LISTENER_TYPE = 'proxy.config.listener.v3.Listener';
+const SCOPE_TYPE = 'proxy.config.route.v3.ScopedRouteConfiguration';
 const ROUTES_TYPE = 'proxy.config.route.v3.RouteConfiguration';
 
 /** One table as each connection manager reads it: whom its routes may speak to is another's with each. */
@@ -111,6 +115,18 @@ export class DiscoverableResources {
       });
       return new Map(tables);
     });
+  }
+
+  /** For one response. @param reader whose scopes they are. @param clusterNames of those that there are. */
+  scopes(
+    { filters, isOutbound, routeSource }: Pick<ScopedRoutesSettings, 'filters' | 'isOutbound' | 'routeSource'>,
+    clusterNames: Iterable<string>,
+  ): ResourceType<ScopeSettings> {
+    const scene = this.#scene(new ClusterNames(clusterNames));
+    const reader = { filters, hasRouteSource: routeSource !== undefined, isStatic: false };
+    return this.#type<MessageTypes[typeof SCOPE_TYPE], ScopeSettings>(SCOPE_TYPE, (message, at, faults) =>
+      convertScope(message, at, reader, { ...scene, isOutbound, faults }),
+    );
   }
 
   /** A table that has been read before, for somebody else. @param message in its binary form. */

@@ -32,6 +32,7 @@ import type { HttpConnectionManager, HttpFilter, Router, UuidRequestIdConfig } f
 import { convertNormalization } from './normalization.ts';
 import { namedFilters, RouteFilters } from './route-filters.ts';
 import { convertRouteTable } from './route-table.ts';
+import { convertScopedRoutes } from './scoped-routes.ts';
 import { convertTracing } from './tracing.ts';
 import { durationMsOr, valueOr } from './units.ts';
 import { UpgradeTypes } from './upgrades.ts';
@@ -74,6 +75,7 @@ export function convertHttpConnectionManager(
     upgrades: convertUpgrades(message, at, conversion),
     routeTable: convertRoutes(message, at, conversion),
     ...convertDiscoveredRoutes(message, at, conversion),
+    ...convertScopes(message, at, conversion),
     serverName: message.server_name || DEFAULT_SERVER_NAME,
     serverHeader: SERVER_HEADER[message.server_header_transformation] ?? 'overwrite',
     via: message.via,
@@ -216,6 +218,17 @@ function convertDiscoveredRoutes(
   return {
     discoveredRoutes: { name: rds.route_config_name, source, filters: filtersOfAllChains(message), isOutbound },
   };
+}
+
+function convertScopes(
+  message: HttpConnectionManager,
+  at: string,
+  conversion: Conversion,
+): Pick<HttpConnectionManagerSettings, 'scopedRoutes'> {
+  const { scoped_routes: scoped } = message;
+  const scopedRoutes =
+    scoped && convertScopedRoutes(scoped, `${at}.scoped_routes`, filtersOfAllChains(message), conversion);
+  return scopedRoutes ? { scopedRoutes } : {};
 }
 
 function convertUpgrades(

@@ -196,9 +196,9 @@ export class ListenerManager {
     await this.#next(async () => {});
   }
 
-  /** What a listener waits for that is not open yet; empty for any other. */
+  /** What a listener waits for that is not open yet, as listings name it; empty for any other. */
   missingRoutes(name: string): readonly string[] {
-    return this.#waiting.get(name)?.needs.missing ?? [];
+    return this.#waiting.get(name)?.needs.targets ?? [];
   }
 
   #mayCome({ settings, addedViaApi }: PutListener): boolean {

@@ -168,6 +168,7 @@ type TerminalParts = Pick<
   | 'filterCounters'
   | 'routeStatBlocks'
   | 'routeTableId'
+  | 'scopeSetId'
   | 'terminal'
 >;
 
@@ -199,11 +200,16 @@ function makeTerminal(
   }
 }
 
-/** The table is kept for as long as the chain is. */
+/** The table, or the tables of all scopes, are kept for as long as the chain is. */
 function leaseRoutes(
-  { discoveredRoutes, statPrefix }: HttpConnectionManagerSettings,
+  { discoveredRoutes, scopedRoutes, statPrefix }: HttpConnectionManagerSettings,
   { holdings, routes }: Pick<ListenerSnapshotDependencies, 'holdings' | 'routes'>,
-): Pick<TerminalParts, 'routeTableId'> {
+): Pick<TerminalParts, 'routeTableId' | 'scopeSetId'> {
+  if (scopedRoutes !== undefined) {
+    const lease = routes.leaseScopes(scopedRoutes, statPrefix);
+    holdings.hold(() => lease.release());
+    return { scopeSetId: lease.id };
+  }
   if (discoveredRoutes === undefined) return {};
   const lease = routes.lease(discoveredRoutes, statPrefix);
   holdings.hold(() => lease.release());

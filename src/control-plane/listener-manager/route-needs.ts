@@ -11,8 +11,10 @@ export class RouteNeeds {
     const { filterChains, defaultFilterChain } = settings;
     const chains = defaultFilterChain === null ? filterChains : [...filterChains, defaultFilterChain];
     const leases = chains.flatMap(({ filter }) => {
-      if (filter.kind !== 'http-connection-manager' || filter.discoveredRoutes === undefined) return [];
-      return routes.lease(filter.discoveredRoutes, filter.statPrefix);
+      if (filter.kind !== 'http-connection-manager') return [];
+      const { discoveredRoutes, scopedRoutes, statPrefix } = filter;
+      if (scopedRoutes !== undefined) return routes.leaseScopes(scopedRoutes, statPrefix);
+      return discoveredRoutes === undefined ? [] : routes.lease(discoveredRoutes, statPrefix);
     });
     return leases.length === 0 ? undefined : new RouteNeeds(leases);
   }
@@ -21,9 +23,14 @@ export class RouteNeeds {
     this.#leases = leases;
   }
 
-  /** Names of tables that have not come. */
+  /** Names of tables and scopes that have not come. */
   get missing(): readonly string[] {
     return [...new Set(this.#leases.flatMap(({ name, isReady }) => (isReady ? [] : name)))];
+  }
+
+  /** The same as listings name them. */
+  get targets(): readonly string[] {
+    return [...new Set(this.#leases.flatMap(({ target, isReady }) => (isReady ? [] : target)))];
   }
 
   /** Resolves when none is missing, or waited for any longer; perhaps never behind `release`. */

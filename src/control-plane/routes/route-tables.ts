@@ -1,14 +1,23 @@
-// The route tables that come by discovery: one for each name and source, whoever wants it, for as long as anybody does. Main thread.
+// The route tables that are resources of their own: of those that come by discovery one for each name and source, whoever wants it,
+// for as long as anybody does; and those of scopes that have one themselves. Main thread.
 
-import type { DiscoveredRoutes, PublishedRoutes } from '../../snapshot/index.ts';
+import type {
+  DiscoveredRoutes,
+  PublishedRoutes,
+  RouteTableSnapshot,
+  ScopedRoutesSettings,
+} from '../../snapshot/index.ts';
 import { settingsText } from '../same-settings.ts';
 import { DiscoveredTable, type DiscoveredTableDependencies, type DumpedRoutes } from './discovered-table.ts';
+import { OwnTable } from './own-table.ts';
 
-/** A table that somebody wants. */
+/** A table that somebody wants, or a set of scopes with all of theirs. */
 export interface RouteLease {
   /** By which workers know it. */
   readonly id: number;
   readonly name: string;
+  /** As listings name what is waited for. */
+  readonly target: string;
   /** There is a table, or none is waited for any longer. */
   readonly isReady: boolean;
   /** Resolves with that; perhaps never when it has been given back. */
@@ -20,11 +29,14 @@ export interface RouteLease {
 export interface RouteLeases {
   /** @param statPrefix of the connection manager, under which the table is counted unless another has asked for it before. */
   lease(routes: DiscoveredRoutes, statPrefix: string): RouteLease;
+  /** The same of scopes, with the tables that they lead to. @throws WeirError WEIR_SHARED_MEMORY_FULL. */
+  leaseScopes(scopes: ScopedRoutesSettings, statPrefix: string): RouteLease;
 }
 
-export class RouteTables implements RouteLeases {
+export class RouteTables implements Pick<RouteLeases, 'lease'> {
   readonly #deps: DiscoveredTableDependencies;
   readonly #tables = new Map<string, DiscoveredTable>();
+  readonly #ownTables = new Set<OwnTable>();
   #lastId = 0;
 
   constructor(deps: DiscoveredTableDependencies) {
@@ -41,12 +53,24 @@ export class RouteTables implements RouteLeases {
     return {
       id,
       name,
+      target: `RdsRouteConfigSubscription init ${name}`,
       get isReady() {
         return table.isReady;
       },
       whenReady: table.whenReady,
       release,
     };
+  }
+
+  /** Brings a table to the workers that nobody has to ask for. @throws WeirError WEIR_SHARED_MEMORY_FULL. */
+  own(table: RouteTableSnapshot): RouteLease {
+    const own = new OwnTable(++this.#lastId, table, this.#deps);
+    this.#ownTables.add(own);
+    const release = (): void => {
+      if (this.#ownTables.delete(own)) own.close();
+    };
+    const { name } = table;
+    return { id: own.published.id, name, target: name, isReady: true, whenReady: Promise.resolve(), release };
   }
 
   #open(key: string, routes: DiscoveredRoutes, statPrefix: string): DiscoveredTable {
@@ -59,6 +83,7 @@ export class RouteTables implements RouteLeases {
   /** What workers are to know that start now. */
   *published(): Iterable<PublishedRoutes> {
     for (const table of this.#tables.values()) yield* table.published();
+    for (const { published } of this.#ownTables) yield published;
   }
 
   /** All that there are, and those that could not be had. */

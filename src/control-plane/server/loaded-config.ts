@@ -8,8 +8,10 @@ import type { ClusterManager } from '../cluster-manager/cluster-manager.ts';
 import type { ManagedCluster } from '../cluster-manager/managed-cluster.ts';
 import type { ListenerManager } from '../listener-manager/listener-manager.ts';
 import type { ResourceRecord } from '../resource-record.ts';
+import type { DumpedScopes } from '../routes/discovered-scopes.ts';
 import type { DumpedRoutes } from '../routes/discovered-table.ts';
 import type { RouteTables } from '../routes/route-tables.ts';
+import type { ScopeSets } from '../routes/scope-sets.ts';
 
 interface Resources {
   readonly version: string;
@@ -22,6 +24,7 @@ interface Managers {
   readonly clusterManager: ClusterManager;
   readonly listenerManager: ListenerManager;
   readonly routeTables: RouteTables;
+  readonly scopeSets: ScopeSets;
 }
 
 interface LoadedBootstrap {
@@ -37,12 +40,15 @@ export class LoadedConfig {
   readonly #clusters: ClusterManager;
   readonly #listeners: ListenerManager;
   readonly #routes: RouteTables;
+  readonly #scopes: ScopeSets;
 
-  constructor(bootstrap: LoadedParts, loadedMs: number, { clusterManager, listenerManager, routeTables }: Managers) {
+  constructor(bootstrap: LoadedParts, loadedMs: number, managers: Managers) {
+    const { clusterManager, listenerManager, routeTables, scopeSets } = managers;
     this.#bootstrap = loadedBootstrap(bootstrap, loadedMs);
     this.#clusters = clusterManager;
     this.#listeners = listenerManager;
     this.#routes = routeTables;
+    this.#scopes = scopeSets;
   }
 
   get bootstrap(): LoadedBootstrap {
@@ -65,6 +71,11 @@ export class LoadedConfig {
   /** Those that come by discovery, or could not. */
   routes(): readonly DumpedRoutes[] {
     return this.#routes.dump();
+  }
+
+  /** The same of scopes. */
+  scopes(): readonly DumpedScopes[] {
+    return this.#scopes.dump();
   }
 
   *endpoints() {

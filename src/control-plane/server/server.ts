@@ -34,6 +34,7 @@ import { TicketSecret } from '../listener-manager/ticket-secret.ts';
 import { connectionLimitOf, makeOverloadManager } from '../overload/make.ts';
 import type { OverloadManager } from '../overload/overload-manager.ts';
 import { RouteTables } from '../routes/route-tables.ts';
+import { ScopeSets } from '../routes/scope-sets.ts';
 import { Runtime } from '../runtime/runtime.ts';
 import type { StatSinkKinds } from '../stat-sinks/stat-sink-kind.ts';
 import { StatSinks } from '../stat-sinks/stat-sinks.ts';
@@ -98,6 +99,7 @@ export class Server {
   readonly clusterManager: ClusterManager;
   readonly listenerManager: ListenerManager;
   readonly routeTables: RouteTables;
+  readonly scopeSets: ScopeSets;
   readonly certificates: CertificateInventory;
   /** The configuration in use, for listings. */
   readonly config: LoadedConfig;
@@ -215,8 +217,24 @@ export class Server {
       clusterNames: () => this.clusterManager.names(),
       onDeprecatedFields,
     });
+    this.scopeSets = new ScopeSets({
+      tables: this.routeTables,
+      stats: this.stats,
+      memory: this.memory,
+      workers,
+      subscriptions,
+      clock,
+      log: loggers.get('rds'),
+      hash,
+      discoverable: () => this.config.bootstrap.discoverable,
+      clusterNames: () => this.clusterManager.names(),
+      onDeprecatedFields,
+    });
     this.listenerManager = new ListenerManager({
-      routes: this.routeTables,
+      routes: {
+        lease: (routes, statPrefix) => this.routeTables.lease(routes, statPrefix),
+        leaseScopes: (scopes, statPrefix) => this.scopeSets.leaseScopes(scopes, statPrefix),
+      },
       stats: this.stats,
       memory: this.memory,
       workers,
@@ -435,6 +453,7 @@ export class Server {
       loopBlock: (index) => this.#loopStats.forWorker(index),
       clusters: () => this.clusterManager.snapshots(),
       routeTables: () => this.routeTables.published(),
+      scopeSets: () => this.scopeSets.published(),
       dynamicStatCell: (key) => this.stats.dynamicCell(key),
       onHostFailed: (cluster, recordAddress) => this.clusterManager.hostFailed(cluster, recordAddress),
       onHostWanted: (cluster, address) => this.clusterManager.hostWanted(cluster, address),
@@ -522,6 +541,7 @@ export class Server {
     this.#isStopping = true;
     this.updates.stop();
     this.#dynamicResources.close();
+    this.scopeSets.close();
     this.routeTables.close();
     this.#sources.close();
     this.#flush.stop();

@@ -60,6 +60,10 @@ function unreadyListener(
   { name, message }: Pick<ResourceRecord, 'name' | 'message'>,
   listeners: UnreadySources['listeners'],
 ): Unready {
-  const routes = listeners.missingRoutes(name).map((table) => `RdsRouteConfigSubscription init ${table}`);
-  return { component: 'listener', name, message, targets: [listenerTarget(name), ...routes] };
+  return {
+    component: 'listener',
+    name,
+    message,
+    targets: [listenerTarget(name), ...listeners.missingRoutes(name)],
+  };
 }

@@ -24,6 +24,7 @@ import {
   type OverloadState,
   type PackedCluster,
   type PublishedRoutes,
+  type PublishedScopes,
   packClusters,
   packTls,
   type SecuredChain,
@@ -76,6 +77,7 @@ export interface WorkerService {
   /** As they are now: a worker that starts later begins with the state of then. */
   readonly clusters: () => Iterable<ClusterSnapshot>;
   readonly routeTables: () => Iterable<PublishedRoutes>;
+  readonly scopeSets: () => Iterable<PublishedScopes>;
   /** The cell of a stat that a worker has met first at run time. */
   readonly dynamicStatCell: (key: DynamicStatKey) => number;
   /** A checked host has asked to be left out. */
@@ -188,6 +190,16 @@ export class WorkerPool {
   /** No listener refers to it any more. @param onGone as for publishRoutes. */
   removeRoutes(id: number, onGone: () => void): void {
     this.#publish((generation) => ({ type: 'routes-removed', generation, id }), onGone);
+  }
+
+  /** Brings what has changed about a set of scopes to every worker. */
+  publishScopes(scopes: PublishedScopes): void {
+    this.#order({ type: 'scopes', scopes });
+  }
+
+  /** No listener refers to it any more. */
+  removeScopes(id: number): void {
+    this.#order({ type: 'scopes-removed', id });
   }
 
   /** There is no host that is called so: who waits for it in any worker hears of it. */
@@ -427,7 +439,7 @@ export class WorkerPool {
 
   #initialize(
     worker: WorkerThread,
-    { shared, watchdog, loopBlock, routeTables }: WorkerService,
+    { shared, watchdog, loopBlock, routeTables, scopeSets }: WorkerService,
     clusters: readonly PackedCluster[],
   ): void {
     const logLevels = this.#deps.loggers.levels();
@@ -437,6 +449,7 @@ export class WorkerPool {
       workerIndex: worker.index,
       clusters,
       routeTables: [...routeTables()],
+      scopeSets: [...scopeSets()],
       logLevels,
       watchdog: watchdog(worker.index),
       loopBlock: loopBlock(worker.index),

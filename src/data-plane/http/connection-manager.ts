@@ -14,6 +14,7 @@ import type { Overload } from '../overload.ts';
 import { compileHeaderEdits, type HeaderEditor } from '../route/header-editor.ts';
 import type { RouteSlot } from '../route/route-tables.ts';
 import { RoutesInUse } from '../route/routes-in-use.ts';
+import { ScopeKeyBuilder } from '../route/scope-key.ts';
 import { Router } from '../router/router.ts';
 import { UpstreamCalls } from '../router/upstream-call.ts';
 import { RequestTracing } from '../tracing/request-tracing.ts';
@@ -166,11 +167,16 @@ export class ConnectionManager implements TerminalFilter, CodecOwner, StreamMana
       for (const made of contexts) made.close();
       throw error;
     }
-    this.router = new Router(context, clusters, settings, this.statBase);
-    const { routeTableId, routeStatBlocks: statBlocks = {} } = chain;
+    const { routeTableId, scopeSetId, routeStatBlocks: statBlocks = {} } = chain;
     const own = { table: settings.routeTable, statBlocks };
     this.#ownRoutes = routeTableId === undefined ? new RoutesInUse(context, own, null) : null;
     this.routes = this.#ownRoutes === null ? context.routeTables.slot(routeTableId!) : { current: this.#ownRoutes };
+    const { scopedRoutes } = settings;
+    const scopes =
+      scopeSetId === undefined || scopedRoutes === undefined
+        ? null
+        : context.scopeSets.scopes(scopeSetId, new ScopeKeyBuilder(scopedRoutes.keyParts), this.routes);
+    this.router = new Router(context, clusters, settings, this.statBase, scopes);
   }
 
   /** Whether the response at hand is the last one of its connection, by a drain or for overload; counted then. Once per response. */

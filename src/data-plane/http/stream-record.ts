@@ -58,8 +58,10 @@ export abstract class StreamRecord implements RoutedStream {
   readonly startedMs: number;
   readonly headMs: number;
   isInternal = false;
-  /** By which its route is looked for, however long the request lasts. */
-  readonly routes: RoutesInUse;
+  /** By which its route is looked for, however long the request lasts, unless it comes into another scope. */
+  routes: RoutesInUse;
+  /** Of scopes that it has left: filters may go by what they said. Null for none. */
+  #formerRoutes: RoutesInUse[] | null = null;
   /** The route that the router goes by once the request gets there; filters know it before. */
   foundRoute: Route | null = null;
   foundTarget: ClusterTarget | null = null;
@@ -177,6 +179,15 @@ export abstract class StreamRecord implements RoutedStream {
     this.#cluster = cluster;
   }
 
+  /** Its route is looked for there from now on. */
+  useRoutes(routes: RoutesInUse): void {
+    if (routes === this.routes) return;
+    routes.enter();
+    this.#formerRoutes ??= [];
+    this.#formerRoutes.push(this.routes);
+    this.routes = routes;
+  }
+
   setCookie(text: string): void {
     this.setCookies ??= [];
     this.setCookies.push(text);
@@ -281,6 +292,7 @@ export abstract class StreamRecord implements RoutedStream {
     this.#cluster?.release();
     if (this.#formerClusters !== null) for (const cluster of this.#formerClusters) cluster.release();
     this.routes.leave();
+    if (this.#formerRoutes !== null) for (const routes of this.#formerRoutes) routes.leave();
   }
 
   protected count(stat: number, change = 1): void {

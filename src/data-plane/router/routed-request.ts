@@ -32,6 +32,8 @@ export interface RoutedRequest
   readonly downstream: DownstreamConnection;
   /** By which its route is looked for. */
   readonly routes: RoutesInUse;
+  /** It is looked for there from now on. */
+  useRoutes(routes: RoutesInUse): void;
   /** By TLS. */
   readonly isSecured: boolean;
   /** The route of a request whose filters know it before the router does; null for others. */

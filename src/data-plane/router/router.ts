@@ -22,6 +22,7 @@ import type { Mirror } from '../route/mirror.ts';
 import type { RetryPolicy } from '../route/retry-policy.ts';
 import type { Route } from '../route/route.ts';
 import { RouteRequest } from '../route/route-request.ts';
+import type { RouteScopes } from '../route/scope-sets.ts';
 import type { Cluster } from '../upstream/cluster.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
 import { contextWith, type PickContext } from '../upstream/load-balancer/pick-context.ts';
@@ -76,8 +77,17 @@ export class Router {
   readonly #request: RouteRequest;
   /** First cell of the connection manager's stats. */
   readonly #statBase: number;
+  readonly #scopes: RouteScopes | null;
 
-  constructor(context: WorkerContext, clusters: ClusterMap, settings: HttpConnectionManagerSettings, statBase: number) {
+  /** @param scopes null where all requests go by one table. */
+  constructor(
+    context: WorkerContext,
+    clusters: ClusterMap,
+    settings: HttpConnectionManagerSettings,
+    statBase: number,
+    scopes: RouteScopes | null = null,
+  ) {
+    this.#scopes = scopes;
     this.#context = context;
     this.#clusters = clusters;
     this.#passesTrailers = settings.enableTrailers;
@@ -92,8 +102,7 @@ export class Router {
 
   /** The route of a request that meets filters first, by its head as it is now. The router goes by it later. */
   find(stream: RoutedRequest, head: RequestHead): Route | undefined {
-    stream.prepare(head);
-    this.#request.read(head, stream.isInternal, stream.isFiltered, stream);
+    this.#prepare(stream, head, this.#scopes);
     const route = stream.routes.table.find(this.#request) ?? null;
     // Chance is asked once of a request, however often its route is chosen.
     const isDrawn = stream.foundTarget !== null && route === stream.foundRoute && isByChance(route);
@@ -101,6 +110,20 @@ export class Router {
     stream.foundRoute = route;
     if (this.#isTraced) stream.beginTrace(head, route);
     return route ?? undefined;
+  }
+
+  /** Gets the head ready. @param scopes find out by which table it is routed; null where that is known. */
+  #prepare(stream: RoutedRequest, head: RequestHead, scopes: RouteScopes | null): void {
+    // What a table says of the head goes for its scope as the client has named it.
+    if (scopes !== null) this.#enterScope(stream, head, scopes);
+    stream.prepare(head);
+    this.#request.read(head, stream.isInternal, stream.isFiltered, stream);
+    if (scopes !== null) stream.useRoutes(scopes.routesOf(this.#request));
+  }
+
+  #enterScope(stream: RoutedRequest, head: RequestHead, scopes: RouteScopes): void {
+    this.#request.read(head, stream.isInternal, true, stream);
+    stream.useRoutes(scopes.routesOf(this.#request));
   }
 
   /** Of clusters by weight one, which may say something to filters. */
@@ -116,8 +139,7 @@ export class Router {
   /** Answers the request (and returns null), or makes the request to the upstream, which the stream then starts. */
   route(stream: RoutedRequest, head: RequestHead): ForwardedRequest | null {
     const request = this.#request;
-    stream.prepare(head);
-    request.read(head, stream.isInternal, stream.isFiltered, stream);
+    this.#prepare(stream, head, stream.foundRoute === null ? this.#scopes : null);
     const route = stream.foundRoute ?? stream.routes.table.find(request);
     if (this.#isTraced) stream.beginTrace(head, route ?? null);
     if (route === undefined) {
@@ -154,7 +176,9 @@ export class Router {
    * @param begin called before anything is done, when there is a route for it. @returns undefined without one; null when it has an answer.
    */
   replace(stream: RoutedRequest, head: RequestHead, begin: () => void): ForwardedRequest | null | undefined {
-    this.#request.read(head, stream.isInternal, true, stream);
+    const scopes = this.#scopes;
+    if (scopes === null) this.#request.read(head, stream.isInternal, true, stream);
+    else this.#enterScope(stream, head, scopes);
     const route = stream.routes.table.find(this.#request);
     if (route === undefined) return undefined;
     begin();
@@ -183,7 +207,9 @@ export class Router {
     const bytes = Buffer.from(text, 'latin1');
     if (codec.parseRequest(bytes, 0, bytes.length, NO_LIMITS) <= 0)
       return this.#refuse(passthrough_internal_redirect_bad_location);
-    this.#request.read(codec.request, stream.isInternal, false, stream);
+    const scopes = this.#scopes;
+    if (scopes === null) this.#request.read(codec.request, stream.isInternal, false, stream);
+    else this.#enterScope(stream, codec.request, scopes);
     const route = stream.routes.table.find(this.#request);
     if (route === undefined) return this.#refuse(passthrough_internal_redirect_no_route);
     if (!redirects.accepts(policy.predicates, stream.route!.name, route.name, target.isHttps))

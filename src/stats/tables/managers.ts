@@ -83,6 +83,21 @@ export const ROUTE_DISCOVERY_STATS = statTable({
   update_empty: 'counter',
 });
 
+/** http.<prefix>.scoped_rds.<name>.*, beside the rows of subscriptions: scopes of routes that come by discovery. */
+export const SCOPE_DISCOVERY_STATS = statTable({
+  /** Other scopes have taken effect. */
+  config_reload: 'counter',
+  /** When they last did, in milliseconds of Unix time. */
+  config_reload_time_ms: 'gauge',
+  /** The source has no scope at all. */
+  update_empty: 'counter',
+  all_scopes: 'gauge',
+  /** Those whose table is there, or asked for. */
+  active_scopes: 'gauge',
+  /** Those whose table is asked for when a request wants it. */
+  on_demand_scopes: 'gauge',
+});
+
 /** sds.<name>.*, beside the rows of subscriptions: a secret in files. */
 export const SECRET_STATS = statTable({
   /** Files that it names have changed, and cannot be used. */

@@ -100,6 +100,7 @@ function configOf(): ConfigView {
       ],
     }),
     routes: () => [],
+    scopes: () => [],
     listeners: () => ({
       version: '3',
       resources: [

@@ -35,6 +35,7 @@ function world() {
     stats: store,
     clusterManager: { failures: () => failures },
     routeTables: { failures: () => failures },
+    scopeSets: { failures: () => [] },
     listenerManager: { failures: () => failures, listeners: () => listeners.slice(0, 1) },
   };
   return { store, block, listeners, failures, server };

@@ -14,6 +14,9 @@ import {
 } from '../verdict.ts';
 import { FORWARD_CLIENT_CERT, HTTP_CONNECTION_MANAGER, HTTP3, READ_AS_TYPED, ROUTER } from './extensions.ts';
 
+const MANAGER = 'proxy.extensions.filters.network.http_connection_manager.v3';
+const SCOPED_ROUTES = `${MANAGER}.ScopedRoutes`;
+const FRAGMENT_BUILDER = `${SCOPED_ROUTES}.ScopeKeyBuilder.FragmentBuilder`;
 const UUID_REQUEST_ID = 'proxy.extensions.request_id.uuid.v3.UuidRequestIdConfig';
 const EARLY_HEADER_MUTATION = 'proxy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation';
 const XFF = 'proxy.extensions.http.original_ip_detection.xff.v3.XffConfig';
@@ -96,7 +99,7 @@ export const HTTP_SUPPORT: SupportTable = {
       forward_client_cert_matcher: supported('where it leads nowhere, the two fields above count'),
       typed_header_validation_config: rejected('there is one way to validate headers'),
       rds: supported('see docs/xds.md'),
-      scoped_routes: rejected('write the routes into route_config'),
+      scoped_routes: supported('see docs/xds.md'),
       original_ip_detection_extensions: supportedAs('origin'),
       add_proxy_protocol_connection_state: supported('there is no PROXY protocol'),
       bugfix_reverse_encode_order: warned('the order is the corrected one'),
@@ -238,6 +241,54 @@ export const HTTP_SUPPORT: SupportTable = {
   'proxy.extensions.filters.network.http_connection_manager.v3.Rds': {
     otherwise: rejected(),
     fields: { config_source: supported(), route_config_name: supported() },
+  },
+  [SCOPED_ROUTES]: {
+    otherwise: rejected(),
+    fields: {
+      name: supported(),
+      scope_key_builder: supported(),
+      rds_config_source: supported(),
+      scoped_route_configurations_list: supported(),
+      scoped_rds: supported(),
+    },
+  },
+  [`${SCOPED_ROUTES}.ScopeKeyBuilder`]: { otherwise: rejected(), fields: { fragments: supported() } },
+  [FRAGMENT_BUILDER]: { otherwise: rejected(), fields: { header_value_extractor: supported() } },
+  [`${FRAGMENT_BUILDER}.HeaderValueExtractor`]: {
+    otherwise: rejected(),
+    fields: {
+      name: supported('the first of several headers counts'),
+      element_separator: supported(),
+      index: supported(),
+      element: supported(),
+    },
+  },
+  [`${FRAGMENT_BUILDER}.HeaderValueExtractor.KvElement`]: {
+    otherwise: rejected(),
+    fields: { separator: supported(), key: supported() },
+  },
+  [`${MANAGER}.ScopedRouteConfigurationsList`]: {
+    otherwise: rejected(),
+    fields: { scoped_route_configurations: supported('no two with one name or one key') },
+  },
+  [`${MANAGER}.ScopedRds`]: {
+    otherwise: rejected('resources are asked for by type, not by locator'),
+    fields: { scoped_rds_config_source: supported() },
+  },
+  'proxy.config.route.v3.ScopedRouteConfiguration': {
+    otherwise: rejected(),
+    fields: {
+      name: supported(),
+      key: supported('of two with one key the first counts'),
+      route_configuration_name: supported(),
+      route_configuration: supported(),
+      on_demand: rejected('all tables of scopes are asked for at once'),
+    },
+  },
+  'proxy.config.route.v3.ScopedRouteConfiguration.Key': { otherwise: rejected(), fields: { fragments: supported() } },
+  'proxy.config.route.v3.ScopedRouteConfiguration.Key.Fragment': {
+    otherwise: rejected(),
+    fields: { string_key: supported() },
   },
   'proxy.config.core.v3.Http1ProtocolOptions.HeaderKeyFormat (downstream)': {
     otherwise: rejected(),

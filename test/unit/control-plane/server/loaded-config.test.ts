@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { ListenerManager } from '../../../../src/control-plane/listener-manager/listener-manager.ts';
 import type { RouteTables } from '../../../../src/control-plane/routes/route-tables.ts';
+import type { ScopeSets } from '../../../../src/control-plane/routes/scope-sets.ts';
 import { LoadedConfig } from '../../../../src/control-plane/server/loaded-config.ts';
 import { HealthFlag } from '../../../../src/wasm/shared-memory.ts';
 import { assigned, clusterSettings, member, mustLoad } from '../../../support/bootstrap.ts';
@@ -12,6 +13,7 @@ import { ManagedClusters } from '../../../support/managed-clusters.ts';
 const OTHERS = {
   listenerManager: { version: '3', dump: () => [] } as unknown as ListenerManager,
   routeTables: { dump: () => [] } as unknown as RouteTables,
+  scopeSets: { dump: () => [] } as unknown as ScopeSets,
 };
 const NONE = mustLoad({});
 

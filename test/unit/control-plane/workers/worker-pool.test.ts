@@ -36,7 +36,13 @@ describe('the pool of workers', () => {
     const started = pool.start(service).then(() => {
       isStarted = true;
     });
-    const init = { clusters: [], routeTables: [], runtime: new Map([['a', '1']]), logLevels: { default: 'info' } };
+    const init = {
+      clusters: [],
+      routeTables: [],
+      scopeSets: [],
+      runtime: new Map([['a', '1']]),
+      logLevels: { default: 'info' },
+    };
     const inits = take() as [number, string, { init: object }][];
     for (const [index, [worker, type, fields]] of inits.entries()) {
       assert.deepEqual([worker, type], [index, 'init']);

@@ -39,6 +39,7 @@ function init(): WorkerInit {
     runtime: new Map(),
     clusters: [],
     routeTables: [],
+    scopeSets: [],
     tap: null,
     overload: NO_OVERLOAD,
     loopBlock: null,

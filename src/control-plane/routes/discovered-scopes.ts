@@ -1,0 +1,203 @@
+// Scopes that come by discovery: asks for all there are, and says which of them take effect. What may not be is refused for itself, with
+// the one before it kept, as far as its key is still free. Main thread; rests between two resources.
+
+import type { Clock } from '../../base/clock.ts';
+import { errorMessage } from '../../base/errors.ts';
+import { TimeSlice } from '../../base/time-slice.ts';
+import type { DiscoverableResources, DiscoveredResponse } from '../../config/index.ts';
+import type { Logger } from '../../log/index.ts';
+import type { ConfigSourceSettings, ScopedRoutesSettings, ScopeSettings } from '../../snapshot/index.ts';
+import { cleanStatName, SCOPE_DISCOVERY_STATS } from '../../stats/index.ts';
+import { Holdings, type HoldingsSource } from '../holdings.ts';
+import type { RefusedResource } from '../resource-record.ts';
+import { FirstAnswer } from '../subscription/first-answer.ts';
+import type { Subscription, SubscriptionOwner, Subscriptions } from '../subscription/subscription.ts';
+import { SubscriptionStats } from '../subscription/subscription-stats.ts';
+import { ScopeChoice } from './scope-choice.ts';
+import type { ScopeSet } from './scope-set.ts';
+
+export interface DiscoveredScopesDependencies extends HoldingsSource {
+  readonly subscriptions: Subscriptions;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** XXH64. */
+  readonly hash: (text: string) => bigint;
+  /** Of the bootstrap in force. */
+  readonly discoverable: () => DiscoverableResources;
+  readonly clusterNames: () => Iterable<string>;
+  readonly onDeprecatedFields: (fields: ReadonlyMap<string, number>) => void;
+}
+
+/** A scope as it came. */
+interface ReadScope {
+  readonly settings: ScopeSettings;
+  readonly message: Uint8Array;
+}
+
+export interface DumpedScopes {
+  readonly name: string;
+  readonly version: string;
+  readonly updatedMs: number;
+  /** Of those in force. */
+  readonly messages: readonly Uint8Array[];
+  /** The first of the last response that was refused, where none has been taken over as a whole since. */
+  readonly refused: (RefusedResource & { readonly version: string; readonly updatedMs: number }) | undefined;
+}
+
+export class DiscoveredScopes implements SubscriptionOwner<ScopeSettings> {
+  readonly name: string;
+  readonly #deps: DiscoveredScopesDependencies;
+  readonly #set: ScopeSet;
+  readonly #onAnswered: () => void;
+  readonly #holdings: Holdings;
+  readonly #block;
+  readonly #answer: FirstAnswer;
+  readonly #subscription: Subscription;
+  #messages = new Map<string, Uint8Array>();
+  #version = '';
+  #updatedMs = 0;
+  #refused: DumpedScopes['refused'];
+  #isClosed = false;
+
+  /** @param statPrefix of the connection manager. @param onAnswered told when there are scopes, or none are waited for. */
+  constructor(
+    settings: ScopedRoutesSettings,
+    source: ConfigSourceSettings,
+    statPrefix: string,
+    set: ScopeSet,
+    deps: DiscoveredScopesDependencies,
+    onAnswered: () => void,
+  ) {
+    const { clock, hash, log, subscriptions } = deps;
+    const { name } = settings;
+    this.name = name;
+    this.#deps = deps;
+    this.#set = set;
+    this.#onAnswered = onAnswered;
+    const prefix = `http.${statPrefix}.scoped_rds.${cleanStatName(name)}.`;
+    this.#holdings = new Holdings(deps);
+    const stats = SubscriptionStats.under(this.#holdings, prefix, clock, hash);
+    this.#block = this.#holdings.scope(prefix).allocate(SCOPE_DISCOVERY_STATS);
+    this.#answer = new FirstAnswer(`scoped routes ${name}`, source.initialFetchTimeoutMs, { clock, log, stats });
+    void this.#answer.promise.then(onAnswered);
+    const type = () => deps.discoverable().scopes(settings, deps.clusterNames());
+    this.#subscription = subscriptions.subscribe({ source, names: undefined, type, stats, owner: this });
+  }
+
+  /** Once. */
+  start(): void {
+    this.#subscription.start();
+  }
+
+  /** There are scopes, or none are waited for any longer. */
+  get isAnswered(): boolean {
+    return this.#answer.isOver;
+  }
+
+  dump(): DumpedScopes {
+    const messages = [...this.#set.names()].flatMap((name) => this.#messages.get(name) ?? []);
+    return { name: this.name, version: this.#version, updatedMs: this.#updatedMs, messages, refused: this.#refused };
+  }
+
+  onFailed(): void {
+    this.#answer.came();
+  }
+
+  async onResponse(response: DiscoveredResponse<ScopeSettings>): Promise<readonly string[]> {
+    try {
+      return this.#isClosed ? [] : await this.#take(response);
+    } finally {
+      this.#answer.came();
+      this.#onAnswered();
+    }
+  }
+
+  async #take(response: DiscoveredResponse<ScopeSettings>): Promise<readonly string[]> {
+    const { version } = response;
+    const refused: RefusedResource[] = [];
+    const read = await this.#read(response, refused);
+    if (this.#isClosed) return [];
+    const hasNameless = refused.some(({ name }) => name === '');
+    const named = new Set(response.names);
+    const gone =
+      response.extent === 'changes'
+        ? new Set(response.removed)
+        : new Set(hasNameless ? [] : [...this.#set.names()].filter((name) => !named.has(name)));
+    const choice = new ScopeChoice(this.#set);
+    const scopes = choice.choose(
+      [...read.values()].map(({ settings }) => settings),
+      gone,
+    );
+    for (const [name, error] of choice.refusals) {
+      refused.push({ name, message: read.get(name)!.message, error });
+      read.delete(name);
+    }
+    try {
+      this.#enact(scopes, read);
+    } catch (error) {
+      refused.push({ name: '', message: new Uint8Array(0), error: errorMessage(error) });
+    }
+    const updatedMs = this.#deps.clock.wallMs();
+    const [first] = refused;
+    this.#refused = first && { ...first, version, updatedMs };
+    if (first === undefined || read.size > 0 || gone.size > 0) {
+      this.#version = version;
+      this.#updatedMs = updatedMs;
+    }
+    return refused.map(({ name, error }) => (name === '' ? error : `scope ${name}: ${error}`));
+  }
+
+  async #read(
+    response: DiscoveredResponse<ScopeSettings>,
+    refused: RefusedResource[],
+  ): Promise<Map<string, ReadScope>> {
+    const { log, onDeprecatedFields } = this.#deps;
+    const read = new Map<string, ReadScope>();
+    const seen = new Set<string>();
+    const slice = new TimeSlice();
+    for (const offered of response.offered()) {
+      if (this.#isClosed) break;
+      const resource = offered.read();
+      const { name, message } = resource;
+      for (const warning of resource.warnings) log.warning(warning);
+      if (name !== '' && seen.has(name)) refused.push({ name: '', message, error: `duplicate scope ${name} found` });
+      else if (resource.isGood) {
+        onDeprecatedFields(resource.deprecatedFields);
+        read.set(name, { settings: resource.resource, message });
+      } else for (const error of resource.errors) refused.push({ name, message, error });
+      seen.add(name);
+      if (slice.isOverNow()) await slice.rest();
+    }
+    return read;
+  }
+
+  /** @throws WeirError WEIR_SHARED_MEMORY_FULL; all is as before then. */
+  #enact(scopes: readonly ScopeSettings[], read: ReadonlyMap<string, ReadScope>): void {
+    const isOther = this.#set.replace(scopes);
+    for (const [name, { message }] of read) this.#messages.set(name, message);
+    for (const name of [...this.#messages.keys()]) {
+      if (this.#set.settingsOf(name) === undefined) this.#messages.delete(name);
+    }
+    const { size } = this.#set;
+    this.#block.set('all_scopes', size);
+    this.#block.set('active_scopes', size);
+    if (size === 0) this.#block.add('update_empty');
+    if (!isOther) return;
+    this.#block.add('config_reload');
+    this.#block.set('config_reload_time_ms', this.#deps.clock.wallMs());
+    this.#deps.log.info(`scoped routes ${this.name}: there are ${size} scopes`);
+  }
+
+  /** Nothing is asked for any more. */
+  stop(): void {
+    this.#isClosed = true;
+    this.#subscription.close();
+    this.#answer.close();
+  }
+
+  /** Nobody wants it any more. Once. */
+  close(): void {
+    this.stop();
+    this.#holdings.close();
+  }
+}
