@@ -3,6 +3,7 @@
 
 import type { Clock } from '../../base/clock.ts';
 import { errorMessage } from '../../base/errors.ts';
+import type { FaultBoundary } from '../../base/fault-boundary.ts';
 import { TimeSlice } from '../../base/time-slice.ts';
 import type { DiscoverableResources, DiscoveredResponse } from '../../config/index.ts';
 import type { Logger } from '../../log/index.ts';
@@ -19,6 +20,7 @@ import type { ScopeSet } from './scope-set.ts';
 export interface DiscoveredScopesDependencies extends HoldingsSource {
   readonly subscriptions: Subscriptions;
   readonly clock: Clock;
+  readonly faults: FaultBoundary;
   readonly log: Logger;
   /** XXH64. */
   readonly hash: (text: string) => bigint;
@@ -79,7 +81,7 @@ export class DiscoveredScopes implements SubscriptionOwner<ScopeSettings> {
     const stats = SubscriptionStats.under(this.#holdings, prefix, clock, hash);
     this.#block = this.#holdings.scope(prefix).allocate(SCOPE_DISCOVERY_STATS);
     this.#answer = new FirstAnswer(`scoped routes ${name}`, source.initialFetchTimeoutMs, { clock, log, stats });
-    void this.#answer.promise.then(onAnswered);
+    deps.faults.run('the first answer about scopes', () => this.#answer.promise.then(onAnswered));
     const type = () => deps.discoverable().scopes(settings, deps.clusterNames());
     this.#subscription = subscriptions.subscribe({ source, names: undefined, type, stats, owner: this });
   }

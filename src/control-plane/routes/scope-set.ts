@@ -1,6 +1,7 @@
 // The scopes of one connection manager, each with the table that it leads to: leases those, and tells the workers what changes. It
 // knows nothing of where scopes come from. Main thread.
 
+import type { FaultBoundary } from '../../base/fault-boundary.ts';
 import type {
   DiscoveredRoutes,
   PublishedScope,
@@ -20,6 +21,7 @@ export interface ScopesPublisher {
 export interface ScopeSetDependencies {
   readonly tables: Pick<RouteTables, 'lease' | 'own'>;
   readonly workers: ScopesPublisher;
+  readonly faults: FaultBoundary;
 }
 
 interface ActiveScope {
@@ -109,7 +111,9 @@ export class ScopeSet {
     this.#scopes = next;
     const removed = [...former.values()].map(({ settings }) => settings.key);
     this.#deps.workers.publishScopes({ id: this.id, put: made.map(publishedScope), removed });
-    for (const { lease } of made) if (!lease.isReady) void lease.whenReady.then(this.#onTableReady);
+    for (const { lease } of made) {
+      if (!lease.isReady) this.#deps.faults.run('a table of a scope', () => lease.whenReady.then(this.#onTableReady));
+    }
     // No request finds them any more.
     for (const { lease } of former.values()) lease.release();
     return true;

@@ -224,6 +224,7 @@ export class Server {
       workers,
       subscriptions,
       clock,
+      faults,
       log: loggers.get('rds'),
       hash,
       discoverable: () => this.config.bootstrap.discoverable,
