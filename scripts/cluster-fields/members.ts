@@ -21,6 +21,7 @@ import {
   LOGICAL_DNS,
   METADATA,
   RESOLVER,
+  REST_SERVERS,
   SERVERS,
   SOURCES,
   STRICT_DNS,
@@ -54,7 +55,11 @@ export const MEMBERS_NOTES: Readonly<Record<string, MessageNotes>> = {
     fields: {
       path: ['A file that holds a DiscoveryResponse.', 'none'],
       path_config_source: ['The same, with a folder that is watched in its place.', 'none', EDS_FILES],
-      api_config_source: ['A management server, over a stream of its own for endpoints.', 'none', SERVERS],
+      api_config_source: [
+        'A management server: a stream of its own for endpoints, or questions by HTTP.',
+        'none',
+        SERVERS,
+      ],
       ads: ['The stream of `dynamic_resources.ads_config`.', 'none', SERVERS],
       initial_fetch_timeout: ['A cluster that gets no answer is taken as one without members after this.', '15 s', EDS],
       resource_api_version: ['Resources of both generations are read.', '`AUTO`'],
@@ -63,8 +68,19 @@ export const MEMBERS_NOTES: Readonly<Record<string, MessageNotes>> = {
   'proxy.config.core.v3.ApiConfigSource': {
     test: SOURCES,
     fields: {
-      api_type: ['`GRPC` hears all there is, `DELTA_GRPC` what has changed.', 'required', SERVERS],
-      grpc_services: ['The server, and one that stands in for it.', 'required', SERVERS],
+      api_type: [
+        '`REST` asks again and again, `GRPC` hears all there is, `DELTA_GRPC` what has changed.',
+        'required',
+        REST_SERVERS,
+      ],
+      cluster_names: ['Of `REST`: the server. One.', 'required there', REST_SERVERS],
+      refresh_delay: [
+        'Of `REST`: from an answer to the next question, and up to as much again.',
+        'required there',
+        REST_SERVERS,
+      ],
+      request_timeout: ['Of `REST`: from a question to the end of its answer.', '1 s', REST_SERVERS],
+      grpc_services: ['Of the others: the server, and one that stands in for it.', 'required there', SERVERS],
       rate_limit_settings: ['Bounds requests.', 'any number'],
       set_node_on_first_message_only: ['Later requests of a stream do not say who asks.', 'false'],
       transport_api_version: ['Whose names the service goes by.', '`AUTO`: those of the bootstrap', SERVERS],

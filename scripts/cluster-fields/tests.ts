@@ -75,3 +75,4 @@ export const REDIS = 'test/integration/redis-upstreams.test.ts';
 export const ROUTES = 'test/unit/config/resources/route-table.test.ts';
 export const SOURCES = 'test/unit/config/resources/config-source.test.ts';
 export const SERVERS = 'test/integration/discovery-servers.test.ts';
+export const REST_SERVERS = 'test/integration/discovery-rest.test.ts';

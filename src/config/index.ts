@@ -41,6 +41,8 @@ export {
   openStateResponse,
   type RawResource,
   type RawResponse,
+  type StateRequest,
+  stateRequestText,
 } from './discovery/exchange-messages.ts';
 export { offerRawResource, readRawResource } from './discovery/read-raw-resource.ts';
 export type { ResourceType } from './discovery/resource-type.ts';
@@ -49,6 +51,7 @@ export {
   openResponse,
   openResponseFile,
 } from './discovery/response-file.ts';
+export { openTextResponse } from './discovery/response-text.ts';
 export { RUNTIME_TYPE, type RuntimeResource } from './discovery/runtime-type.ts';
 export { readStoredResource } from './discovery/stored-resource.ts';
 export { type ConfigFault, type FaultSeverity, formatFault, hasErrors } from './fault.ts';

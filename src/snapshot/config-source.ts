@@ -1,7 +1,7 @@
 // Where resources come from that may change while the proxy runs. Plain data: clusters and listeners carry it.
 
 export interface ConfigSourceSettings {
-  readonly origin: FileSourceSettings | AggregatedSourceSettings | GrpcSourceSettings;
+  readonly origin: FileSourceSettings | AggregatedSourceSettings | GrpcSourceSettings | RestSourceSettings;
   /** Whose type URLs resources are asked for by; those of both are read. */
   readonly resourceGeneration: 'v2' | 'v3';
   /** The start of the server waits no longer for the first answer; 0 for any time. */
@@ -32,6 +32,17 @@ export interface GrpcSourceSettings {
   readonly nodeOnFirstMessageOnly: boolean;
   /** Of requests; undefined for any number. */
   readonly rateLimit: RequestRateSettings | undefined;
+}
+
+/** A management server that is asked by HTTP, again and again. */
+export interface RestSourceSettings {
+  readonly kind: 'rest';
+  readonly cluster: string;
+  readonly transportGeneration: 'v2' | 'v3';
+  /** From an answer to the next question, which comes up to as much later again. At least 1. */
+  readonly refreshDelayMs: number;
+  /** From a question to the end of its answer. At least 1. */
+  readonly requestTimeoutMs: number;
 }
 
 export interface ManagementServerSettings {

@@ -63,6 +63,7 @@ export type {
   GrpcSourceSettings,
   ManagementServerSettings,
   RequestRateSettings,
+  RestSourceSettings,
 } from './config-source.ts';
 export type { DrainedListeners, DrainProgress, DrainState, DrainStrategy } from './drain.ts';
 export type {

@@ -14,6 +14,8 @@ export interface DiscoveryService {
   readonly path: Readonly<Record<Generation, string>>;
   readonly streamMethod: string;
   readonly deltaMethod: string;
+  /** For one question by HTTP; empty where there is none. */
+  readonly restPath: Readonly<Record<Generation, string>>;
   /** With its dot: of what is counted of streams for this type alone. */
   readonly statPrefix: string;
   /** An answer says all there is, and an empty list of names asks for all. */
@@ -31,6 +33,7 @@ function service(
   types: readonly [v3: string, v2: string],
   services: readonly [v3: string, v2: string],
   method: string,
+  restName: string,
   statPrefix: string,
   {
     nameField = 'name',
@@ -45,6 +48,10 @@ function service(
     path: { v3: `/${services[0]}/`, v2: services[1] === NONE ? NONE : `/${services[1]}/` },
     streamMethod: `Stream${method}`,
     deltaMethod: `Delta${method}`,
+    restPath: {
+      v3: restName === NONE ? NONE : `/v3/discovery:${restName}`,
+      v2: restName === NONE || types[1] === NONE ? NONE : `/v2/discovery:${restName}`,
+    },
     statPrefix,
     isWildcard,
     hasLongNames,
@@ -58,6 +65,7 @@ export const DISCOVERY_SERVICES: readonly DiscoveryService[] = [
     ['envoy.config.cluster.v3.Cluster', 'envoy.api.v2.Cluster'],
     ['envoy.service.cluster.v3.ClusterDiscoveryService', 'envoy.api.v2.ClusterDiscoveryService'],
     'Clusters',
+    'clusters',
     'cluster_manager.cds.',
     { isWildcard: true },
   ),
@@ -66,6 +74,7 @@ export const DISCOVERY_SERVICES: readonly DiscoveryService[] = [
     ['envoy.config.endpoint.v3.ClusterLoadAssignment', 'envoy.api.v2.ClusterLoadAssignment'],
     ['envoy.service.endpoint.v3.EndpointDiscoveryService', 'envoy.api.v2.EndpointDiscoveryService'],
     'Endpoints',
+    'endpoints',
     'eds.',
     { nameField: 'cluster_name' },
   ),
@@ -74,6 +83,7 @@ export const DISCOVERY_SERVICES: readonly DiscoveryService[] = [
     ['envoy.config.listener.v3.Listener', 'envoy.api.v2.Listener'],
     ['envoy.service.listener.v3.ListenerDiscoveryService', 'envoy.api.v2.ListenerDiscoveryService'],
     'Listeners',
+    'listeners',
     'listener_manager.lds.',
     { isWildcard: true },
   ),
@@ -82,6 +92,7 @@ export const DISCOVERY_SERVICES: readonly DiscoveryService[] = [
     ['envoy.config.route.v3.RouteConfiguration', 'envoy.api.v2.RouteConfiguration'],
     ['envoy.service.route.v3.RouteDiscoveryService', 'envoy.api.v2.RouteDiscoveryService'],
     'Routes',
+    'routes',
     'rds.',
   ),
   service(
@@ -89,6 +100,7 @@ export const DISCOVERY_SERVICES: readonly DiscoveryService[] = [
     ['envoy.config.route.v3.ScopedRouteConfiguration', 'envoy.api.v2.ScopedRouteConfiguration'],
     ['envoy.service.route.v3.ScopedRoutesDiscoveryService', 'envoy.api.v2.ScopedRoutesDiscoveryService'],
     'ScopedRoutes',
+    'scoped-routes',
     'srds.',
     { isWildcard: true },
   ),
@@ -97,6 +109,7 @@ export const DISCOVERY_SERVICES: readonly DiscoveryService[] = [
     ['envoy.config.route.v3.VirtualHost', 'envoy.api.v2.route.VirtualHost'],
     ['envoy.service.route.v3.VirtualHostDiscoveryService', 'envoy.api.v2.VirtualHostDiscoveryService'],
     'VirtualHosts',
+    NONE,
     'vhds.',
     { hasLongNames: true },
   ),
@@ -105,6 +118,7 @@ export const DISCOVERY_SERVICES: readonly DiscoveryService[] = [
     ['envoy.extensions.transport_sockets.tls.v3.Secret', 'envoy.api.v2.auth.Secret'],
     ['envoy.service.secret.v3.SecretDiscoveryService', 'envoy.service.discovery.v2.SecretDiscoveryService'],
     'Secrets',
+    'secrets',
     'sds.',
   ),
   service(
@@ -112,6 +126,7 @@ export const DISCOVERY_SERVICES: readonly DiscoveryService[] = [
     ['envoy.service.runtime.v3.Runtime', 'envoy.service.discovery.v2.Runtime'],
     ['envoy.service.runtime.v3.RuntimeDiscoveryService', 'envoy.service.discovery.v2.RuntimeDiscoveryService'],
     'Runtime',
+    'runtime',
     'runtime.',
   ),
   service(
@@ -119,6 +134,7 @@ export const DISCOVERY_SERVICES: readonly DiscoveryService[] = [
     ['envoy.config.core.v3.TypedExtensionConfig', NONE],
     ['envoy.service.extension.v3.ExtensionConfigDiscoveryService', NONE],
     'ExtensionConfigs',
+    'extension_configs',
     'extension_config_discovery.',
   ),
 ];

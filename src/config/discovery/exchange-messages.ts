@@ -1,11 +1,15 @@
 // The messages of an exchange with a management server: requests → bytes, bytes → responses whose resources are still to be read.
 // Main thread.
 
+import type { ConfigFault } from '../fault.ts';
+import type { UnpackedAny } from '../proto/any.ts';
 import type { MessageTypes } from '../proto/generated/messages.ts';
+import { messageJson } from '../proto/json-text/message-json.ts';
 import { protoSchema } from '../proto/root.ts';
 import { decodeMessage } from '../proto/wire.ts';
 import { encodeMessage, partsOf, textOf } from '../proto/wire-parts.ts';
 import { durationMs } from '../resources/units.ts';
+import type { ConfigDocument } from '../source/config-document.ts';
 import { type DiscoveryService, discoveryServiceOf } from './discovery-services.ts';
 
 const REQUEST = 'proxy.service.discovery.v3.DiscoveryRequest';
@@ -32,6 +36,19 @@ export interface RawResource {
   readonly bytes: Uint8Array | undefined;
   /** How long it lives unless it comes again; undefined for ever. */
   readonly ttlMs: number | undefined;
+  /** As its text has said it; absent where it has come in its binary form. */
+  readonly opened?: OpenedText;
+}
+
+/** A resource that has come as text. */
+export interface OpenedText {
+  /** Undefined where it could not be opened. */
+  readonly content: UnpackedAny | undefined;
+  /** Its place in the response. */
+  readonly at: string;
+  /** Met when the response was read. */
+  readonly faults: readonly ConfigFault[];
+  readonly document: ConfigDocument;
 }
 
 export interface RawResponse {
@@ -89,6 +106,13 @@ export function encodeStateRequest({ typeUrl, version, names, nonce, refusal, no
     response_nonce: nonce,
     ...errorDetail(refusal),
   });
+}
+
+/** The same as JSON, for servers that are asked by HTTP. */
+export function stateRequestText(request: StateRequest): string {
+  const schema = protoSchema();
+  const text = messageJson(schema, schema.messageType(REQUEST), encodeStateRequest(request), { revealsSecrets: true });
+  return [...text].join('');
 }
 
 export function encodeChangesRequest(request: ChangesRequest): Uint8Array {

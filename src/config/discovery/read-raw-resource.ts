@@ -24,11 +24,13 @@ export function offerRawResource<Resource>(
   type: ResourceType<Resource>,
   unknownFields: UnknownFieldPolicy,
 ): OfferedResource<Resource> {
-  const { name, version, typeUrl, bytes } = resource;
+  const { name, version, typeUrl, bytes, opened } = resource;
   return {
     name,
     ...(version !== '' && { version }),
-    fingerprint: () => bytes && fingerprintOf(type, typeUrl, bytes),
+    // What was met in opening it is not part of the message.
+    fingerprint: () =>
+      bytes === undefined || (opened?.faults ?? []).length > 0 ? undefined : fingerprintOf(type, typeUrl, bytes),
     read: () => readRawResource(resource, at, type, unknownFields),
   };
 }
@@ -40,15 +42,15 @@ export function readRawResource<Resource>(
   type: ResourceType<Resource>,
   unknownFields: UnknownFieldPolicy,
 ): DiscoveredResource<Resource> {
-  const { name, version } = resource;
+  const { name, version, opened: text } = resource;
   const list = new FaultList();
-  const content = open(resource, type, list, unknownFields);
+  const content = text === undefined ? open(resource, type, list, unknownFields) : text.content;
   if (resource.otherName !== undefined) {
     const message = `is named ${JSON.stringify(resource.otherName)}, and comes as ${JSON.stringify(name)}`;
     list.add({ path: '', message, severity: 'error', file: '', line: 0, column: 0 });
   }
-  const faults = list.all.map((fault) => within(fault, at));
-  const opened = { name, content, at, faults, document: new ConfigDocument(NOWHERE) };
+  const faults = [...list.all.map((fault) => within(fault, at)), ...(text?.faults ?? [])];
+  const opened = { name, content, at: text?.at ?? at, faults, document: text?.document ?? new ConfigDocument(NOWHERE) };
   return readResource(version === '' ? opened : { ...opened, version }, type);
 }
 

@@ -9,14 +9,12 @@ import { loadMessage } from '../proto/load-message.ts';
 import { protoSchema } from '../proto/root.ts';
 import type { UnknownFieldPolicy } from '../proto/unknown-fields.ts';
 import type { ConfigDocument } from '../source/config-document.ts';
-import { itemPath, parsePath } from '../source/field-path.ts';
+import { itemPath } from '../source/field-path.ts';
 import type { DiscoveredResponse, OfferedResource } from './discovered-response.ts';
 import { fingerprintOf } from './fingerprint.ts';
 import { encodeContent, isError, type OpenedResource, readResource } from './read-resource.ts';
 import type { ResourceType } from './resource-type.ts';
-
-const RESPONSE_TYPE = 'proxy.service.discovery.v3.DiscoveryResponse';
-const RESOURCES = 'resources';
+import { assignFaults, RESOURCES, RESPONSE_TYPE } from './response-faults.ts';
 
 /** A response for all who want some of it. */
 export interface OpenedResponse {
@@ -46,7 +44,7 @@ export function openResponse(
   const list = new FaultList();
   const input = { configPath: file, configYaml: '' };
   const loaded = loadMessage(schema.messageType(RESPONSE_TYPE), input, { faults: list, unknownFields, schema });
-  const { ofResponse, byResource } = assign(list.all);
+  const { ofResponse, byResource } = assignFaults(list.all);
   if (loaded === undefined || ofResponse.some(isError)) return { faults: list.all.filter(isError).map(formatFault) };
   const { document } = loaded;
   const response = loaded.message as unknown as MessageTypes[typeof RESPONSE_TYPE];
@@ -126,26 +124,4 @@ function* openedResources(
 function opened(any: AnyMessage, { typeName }: ResourceType<unknown>): UnpackedAny | undefined {
   const content = unpackAny(any);
   return content?.type.fullName === `.${typeName}` ? content : undefined;
-}
-
-interface AssignedFaults {
-  readonly ofResponse: readonly ConfigFault[];
-  readonly byResource: ReadonlyMap<number, ConfigFault[]>;
-}
-
-/** Of what was met in reading: whether it concerns one resource, or the response as a whole. */
-function assign(faults: readonly ConfigFault[]): AssignedFaults {
-  const ofResponse: ConfigFault[] = [];
-  const byResource = new Map<number, ConfigFault[]>();
-  for (const fault of faults) {
-    const [field, index] = parsePath(fault.path);
-    if (field !== RESOURCES || typeof index !== 'number') {
-      ofResponse.push(fault);
-      continue;
-    }
-    const own = byResource.get(index) ?? [];
-    own.push(fault);
-    byResource.set(index, own);
-  }
-  return { ofResponse, byResource };
 }

@@ -1,7 +1,12 @@
 // ConfigSource message → where resources come from that may change while the proxy runs.
 
 import path from 'node:path';
-import type { ConfigSourceSettings, GrpcSourceSettings, ManagementServerSettings } from '../../snapshot/index.ts';
+import type {
+  ConfigSourceSettings,
+  GrpcSourceSettings,
+  ManagementServerSettings,
+  RestSourceSettings,
+} from '../../snapshot/index.ts';
 import { ApiConfigSource_ApiType, ApiVersion } from '../proto/generated/enums.ts';
 import type { Generation } from '../proto/message-names.ts';
 import { fieldPath, itemPath } from '../source/field-path.ts';
@@ -13,6 +18,8 @@ import type { SourceContext } from './source-context.ts';
 import { durationMsOr, valueOr } from './units.ts';
 
 const DEFAULT_FETCH_TIMEOUT_MS = 15_000;
+
+const DEFAULT_REQUEST_TIMEOUT_MS = 1_000;
 
 const DEFAULT_BURST = 100;
 const DEFAULT_PER_SECOND = 10;
@@ -53,7 +60,12 @@ function originOf(
       faults.error(fieldPath(at, 'ads'), 'needs dynamic_resources.ads_config, which says whose stream it is');
     return isAggregated ? { kind: 'ads' } : undefined;
   }
-  if (api !== null) return convertApiSource(api, fieldPath(at, 'api_config_source'), conversion);
+  if (api !== null) {
+    const where = fieldPath(at, 'api_config_source');
+    return api.api_type === ApiConfigSource_ApiType.REST
+      ? convertRestSource(api, where, conversion)
+      : convertApiSource(api, where, conversion);
+  }
   if (settings === null && file === '') return undefined;
   const folder = settings?.watched_directory?.path ?? '';
   return {
@@ -69,7 +81,33 @@ const FORMS: ReadonlyMap<number, GrpcSourceSettings['form']> = new Map([
 ]);
 const MOST_SERVERS = 2;
 
-/** @param at path of the message. @returns undefined where a fault says why. */
+function convertRestSource(
+  source: ApiConfigSource,
+  at: string,
+  { faults, clusters, sources: { generation } = NO_SOURCES }: SourceConversion,
+): RestSourceSettings | undefined {
+  const { cluster_names: names, grpc_services: services, refresh_delay: delay } = source;
+  const [cluster = ''] = names;
+  const field = fieldPath(at, 'cluster_names');
+  if (names.length === 1) clusters.checkPresence(cluster, itemPath(field, 0), faults);
+  else faults.error(field, `REST needs one, and there are ${names.length}`);
+  if (services.length > 0) faults.error(fieldPath(at, 'grpc_services'), 'is for GRPC; REST reads cluster_names');
+  const refreshDelayMs = durationMsOr(delay, 0);
+  const requestTimeoutMs = durationMsOr(source.request_timeout, DEFAULT_REQUEST_TIMEOUT_MS);
+  if (delay === null) faults.error(fieldPath(at, 'refresh_delay'), 'REST needs one');
+  else if (refreshDelayMs < 1) faults.error(fieldPath(at, 'refresh_delay'), 'is not above 0s');
+  if (source.rate_limit_settings !== null)
+    faults.warning(fieldPath(at, 'rate_limit_settings'), 'does nothing: REST asks as often as refresh_delay says');
+  if (source.set_node_on_first_message_only)
+    faults.warning(
+      fieldPath(at, 'set_node_on_first_message_only'),
+      'does nothing: each question of REST is a first one',
+    );
+  const transportGeneration = generationOf(source.transport_api_version, generation);
+  return { kind: 'rest', cluster, transportGeneration, refreshDelayMs, requestTimeoutMs };
+}
+
+/** Of a stream. @param at path of the message. @returns undefined where a fault says why. */
 export function convertApiSource(
   source: ApiConfigSource,
   at: string,
@@ -80,7 +118,8 @@ export function convertApiSource(
   const type = enumName(ApiConfigSource_ApiType, number);
   const form = FORMS.get(number);
   if (form === undefined) {
-    faults.error(fieldPath(at, 'api_type'), `${type} is not spoken by this build: use GRPC or DELTA_GRPC`);
+    const reason = number === ApiConfigSource_ApiType.REST ? 'has no streams' : 'is not spoken by this build';
+    faults.error(fieldPath(at, 'api_type'), `${type} ${reason}: use GRPC or DELTA_GRPC`);
     return undefined;
   }
   const field = fieldPath(at, 'grpc_services');
@@ -89,6 +128,9 @@ export function convertApiSource(
     faults.error(field, `has ${services.length} items, more than a server and its stand-in`);
   if (source.cluster_names.length > 0)
     faults.error(fieldPath(at, 'cluster_names'), `is for REST; ${type} reads grpc_services`);
+  for (const name of ['refresh_delay', 'request_timeout'] as const)
+    if (source[name] !== null)
+      faults.warning(fieldPath(at, name), `does nothing: it is for REST, and ${type} has a stream`);
   const servers = services.map((service, index) => convertServer(service, itemPath(field, index), conversion));
   if (!servers.every((server) => server !== undefined) || servers.length === 0) return undefined;
   return {

@@ -8,6 +8,7 @@ import { ClientTls } from '../../tls/client-tls.ts';
 import { refusalText } from '../../tls/refusal.ts';
 import type { ActiveCluster } from '../cluster-manager/active-cluster.ts';
 import type { ActiveHost } from '../cluster-manager/active-host.ts';
+import type { ProbeOrigin } from '../cluster-manager/health-check/probe.ts';
 import { ProbeSocket, type ProbeSocketOwner } from '../cluster-manager/health-check/probe-socket.ts';
 import type { ProbeHandshake, ProbeSecurity } from '../cluster-manager/health-check/probe-tls.ts';
 
@@ -22,10 +23,15 @@ export function connectToHost(
   faults: FaultBoundary,
   owner: ProbeSocketOwner,
 ): { destroy(): void } {
+  const origin = originOf(cluster, host);
+  return new ProbeSocket({ address: host.address, authority: '' }, origin, protocols, faults, owner);
+}
+
+/** Where connections to a host come from, and how they are secured. */
+export function originOf(cluster: ActiveCluster, host: ActiveHost): ProbeOrigin {
   const { sourceAddress } = cluster.settings;
   const security = securityFor(cluster, host);
-  const origin = { sourceAddress, systemCalls: undefined, ...(security && { security: () => security }) };
-  return new ProbeSocket({ address: host.address, authority: '' }, origin, protocols, faults, owner);
+  return { sourceAddress, systemCalls: undefined, ...(security && { security: () => security }) };
 }
 
 function securityFor({ settings }: ActiveCluster, host: ActiveHost): ProbeSecurity | undefined {

@@ -2,15 +2,22 @@
 // thread.
 
 import type { FaultBoundary } from '../../base/fault-boundary.ts';
-import { type DiscoveryService, discoveryService, nodeMessage, type UnknownFieldPolicy } from '../../config/index.ts';
+import {
+  type DiscoveryService,
+  discoveryService,
+  type NodeMessage,
+  nodeMessage,
+  type UnknownFieldPolicy,
+} from '../../config/index.ts';
 import type { Logger } from '../../log/index.ts';
-import type { FileSourceSettings, GrpcSourceSettings } from '../../snapshot/index.ts';
+import type { FileSourceSettings, GrpcSourceSettings, RestSourceSettings } from '../../snapshot/index.ts';
 import type { StatsStore } from '../../stats/index.ts';
 import { FileSource } from './file-source.ts';
 import { FileSubscription } from './file-subscription.ts';
 import type { DiscoveryMux } from './management-server/discovery-mux.ts';
-import type { RequestGate } from './management-server/request-gate.ts';
+import { RequestGate } from './management-server/request-gate.ts';
 import type { ServerLinkDependencies } from './management-server/server-link.ts';
+import type { RestPoll, RestPollDependencies } from './rest-server/rest-poll.ts';
 import type { Subscription, SubscriptionRequest, Subscriptions } from './subscription.ts';
 
 export interface SourcesDependencies extends ServerLinkDependencies {
@@ -26,24 +33,33 @@ export interface SourcesDependencies extends ServerLinkDependencies {
   readonly buildVersion: string;
 }
 
-/** Loaded when the first management server is to be asked. */
+/** Loaded when the first is to be asked by HTTP. */
+interface RestServers {
+  readonly RestPoll: typeof RestPoll;
+  readonly codec: RestPollDependencies['codec'];
+}
+
+/** Loaded when the first stream of a management server is wanted. */
 interface ManagementServers {
   readonly DiscoveryMux: typeof DiscoveryMux;
-  readonly gate: RequestGate;
   readonly ControlPlaneStats: typeof import('./control-plane-stats.ts').ControlPlaneStats;
 }
 
 export class Sources implements Subscriptions {
   readonly #deps: SourcesDependencies;
+  readonly #gate: RequestGate;
   #servers: Promise<ManagementServers> | undefined;
+  #restServers: Promise<RestServers> | undefined;
   /** By path and folder: those that somebody asks. */
   readonly #files = new Map<string, FileSource>();
   /** By what they ask, and whom. */
   readonly #muxes = new Map<string, DiscoveryMux>();
+  readonly #polls = new Map<string, RestPoll>();
   #isClosed = false;
 
   constructor(deps: SourcesDependencies) {
     this.#deps = deps;
+    this.#gate = new RequestGate(deps.clock);
   }
 
   subscribe<Resource>(request: SubscriptionRequest<Resource>): Subscription {
@@ -53,6 +69,7 @@ export class Sources implements Subscriptions {
     const { aggregated } = this.#deps;
     // A source that says so without such a stream is refused when it is read.
     if (origin.kind === 'ads') return this.#toServer(aggregated!, undefined, service, request);
+    if (origin.kind === 'rest') return this.#toRestServer(origin, service, request);
     return this.#toServer(origin, service, service, request);
   }
 
@@ -72,6 +89,7 @@ export class Sources implements Subscriptions {
   close(): void {
     this.#isClosed = true;
     for (const mux of this.#muxes.values()) mux.close();
+    for (const poll of this.#polls.values()) poll.close();
   }
 
   /** @param of the type that the stream is for; undefined for that of all. */
@@ -81,6 +99,19 @@ export class Sources implements Subscriptions {
     service: DiscoveryService,
     request: SubscriptionRequest<Resource>,
   ): Subscription {
+    return this.#later(async () => this.#muxOf(settings, of, await this.#load()).subscribe(service, request));
+  }
+
+  #toRestServer<Resource>(
+    settings: RestSourceSettings,
+    service: DiscoveryService,
+    request: SubscriptionRequest<Resource>,
+  ): Subscription {
+    return this.#later(async () => this.#pollOf(settings, service, request, await this.#loadRest()).subscribe(request));
+  }
+
+  /** @param subscribe when what it needs has been loaded. */
+  #later(subscribe: () => Promise<Subscription>): Subscription {
     const { faults } = this.#deps;
     let subscription: Subscription | undefined;
     let isWanted = false;
@@ -88,9 +119,9 @@ export class Sources implements Subscriptions {
       start: () => {
         isWanted = true;
         faults.run('asking a management server', async () => {
-          const mux = this.#muxOf(settings, of, await this.#load());
+          const subscribed = await subscribe();
           if (!isWanted || this.#isClosed) return;
-          subscription = mux.subscribe(service, request);
+          subscription = subscribed;
           subscription.start();
         });
       },
@@ -104,30 +135,61 @@ export class Sources implements Subscriptions {
 
   #load(): Promise<ManagementServers> {
     const load = async (): Promise<ManagementServers> => {
-      const [{ DiscoveryMux }, { RequestGate }, { ControlPlaneStats }] = await Promise.all([
+      const [{ DiscoveryMux }, { ControlPlaneStats }] = await Promise.all([
         import('./management-server/discovery-mux.ts'),
-        import('./management-server/request-gate.ts'),
         import('./control-plane-stats.ts'),
       ]);
-      return { DiscoveryMux, gate: new RequestGate(this.#deps.clock), ControlPlaneStats };
+      return { DiscoveryMux, ControlPlaneStats };
     };
     this.#servers ??= load();
     return this.#servers;
   }
 
+  #loadRest(): Promise<RestServers> {
+    const load = async (): Promise<RestServers> => {
+      const [{ RestPoll }, { compileHttp1, Http1Codec }] = await Promise.all([
+        import('./rest-server/rest-poll.ts'),
+        import('../../wasm/http1.ts'),
+      ]);
+      return { RestPoll, codec: new Http1Codec(compileHttp1()) };
+    };
+    this.#restServers ??= load();
+    return this.#restServers;
+  }
+
   #muxOf(
     settings: GrpcSourceSettings,
     of: DiscoveryService | undefined,
-    { DiscoveryMux, gate, ControlPlaneStats }: ManagementServers,
+    { DiscoveryMux, ControlPlaneStats }: ManagementServers,
   ): DiscoveryMux {
     const key = JSON.stringify([of?.typeName ?? null, settings]);
     const known = this.#muxes.get(key);
     if (known !== undefined) return known;
-    const { bootstrap, buildVersion } = this.#deps;
-    const node = nodeMessage(bootstrap, settings.transportGeneration === 'v2' ? buildVersion : undefined);
+    const node = this.#nodeFor(settings.transportGeneration);
     const stats = new ControlPlaneStats(this.#deps.stats, of?.statPrefix ?? '');
-    const mux = new DiscoveryMux(settings, of, { ...this.#deps, gate, node, stats });
+    const mux = new DiscoveryMux(settings, of, { ...this.#deps, gate: this.#gate, node, stats });
     this.#muxes.set(key, mux);
     return mux;
+  }
+
+  /** All who ask the same for resources of one type share it. */
+  #pollOf(
+    settings: RestSourceSettings,
+    service: DiscoveryService,
+    { source: { resourceGeneration } }: Pick<SubscriptionRequest<unknown>, 'source'>,
+    { RestPoll, codec }: RestServers,
+  ): RestPoll {
+    const key = JSON.stringify([service.typeName, resourceGeneration, settings]);
+    const known = this.#polls.get(key);
+    if (known !== undefined) return known;
+    const node = this.#nodeFor(settings.transportGeneration);
+    const poll = new RestPoll(settings, service, resourceGeneration, { ...this.#deps, gate: this.#gate, node, codec });
+    this.#polls.set(key, poll);
+    return poll;
+  }
+
+  #nodeFor(generation: 'v2' | 'v3'): NodeMessage {
+    const { bootstrap, buildVersion } = this.#deps;
+    return nodeMessage(bootstrap, generation === 'v2' ? buildVersion : undefined);
   }
 }

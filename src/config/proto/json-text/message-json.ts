@@ -59,6 +59,8 @@ export interface MessageJsonOptions {
   readonly mask?: MaskTree | undefined;
   /** Begins with the type, as an Any does. */
   readonly isAny?: boolean;
+  /** Nothing is hidden: for whoever is meant to have it. */
+  readonly revealsSecrets?: boolean;
 }
 
 /** `type.googleapis.com/envoy.…` of a message, as outputs name it. */
@@ -73,17 +75,19 @@ export function messageJson(
   bytes: Uint8Array,
   options: MessageJsonOptions = {},
 ): Generator<string, void, undefined> {
-  return new MessageJson(schema, bytes).pieces(type, options);
+  return new MessageJson(schema, bytes, options.revealsSecrets !== true).pieces(type, options);
 }
 
 class MessageJson {
   readonly #schema: ProtoSchema;
   readonly #reader: Reader;
+  readonly #hidesSecrets: boolean;
   readonly #frames: Frame[] = [];
   #text = '';
 
-  constructor(schema: ProtoSchema, bytes: Uint8Array) {
+  constructor(schema: ProtoSchema, bytes: Uint8Array, hidesSecrets: boolean) {
     this.#schema = schema;
+    this.#hidesSecrets = hidesSecrets;
     this.#reader = Reader.create(bytes);
   }
 
@@ -98,6 +102,11 @@ class MessageJson {
       }
     }
     yield this.#text;
+  }
+
+  /** Of what is to be hidden. */
+  get #all(): Secrecy {
+    return this.#hidesSecrets ? Secrecy.all : Secrecy.none;
   }
 
   /** Reads the next item of the innermost object or list, or ends it. */
@@ -130,7 +139,7 @@ class MessageJson {
       reader.skipType(tag & 7);
       return;
     }
-    const secrecy = field.isSensitive ? Secrecy.all : frame.secrecy;
+    const secrecy = field.isSensitive ? this.#all : frame.secrecy;
     if (secrecy === Secrecy.all && hasNoText(field)) {
       reader.skipType(tag & 7);
       return;
@@ -146,7 +155,7 @@ class MessageJson {
     if (field.namesHeader && secrecy === Secrecy.none) {
       const name = this.#reader.string();
       this.#text += JSON.stringify(name);
-      if (isCredentialHeader(name)) frame.secrecy = Secrecy.texts;
+      if (this.#hidesSecrets && isCredentialHeader(name)) frame.secrecy = Secrecy.texts;
       return;
     }
     this.#fieldValue(field, frame.indent + 1, mask, secrecy);
@@ -171,7 +180,7 @@ class MessageJson {
     this.#item(frame, field, '{');
     this.#text += `${JSON.stringify(key)}: `;
     const hides = field.kind === OutputKind.struct && isSensitiveName(key);
-    this.#fieldValue(field, frame.indent + 2, mask, hides ? Secrecy.all : secrecy);
+    this.#fieldValue(field, frame.indent + 2, mask, hides ? this.#all : secrecy);
     // The value is what an entry ends with.
     if (this.#frames.at(-1) === frame) reader.pos = end;
   }
@@ -335,7 +344,7 @@ class MessageJson {
     this.#member(frame, `${JSON.stringify(key)}: `);
     reader.uint32();
     reader.uint32();
-    this.#value(end, frame.indent + 1, isSensitiveName(key) ? Secrecy.all : frame.secrecy);
+    this.#value(end, frame.indent + 1, isSensitiveName(key) ? this.#all : frame.secrecy);
   }
 
   #listItem(frame: Frame): void {

@@ -150,11 +150,11 @@ export const BOOTSTRAP_SUPPORT: SupportTable = {
   'proxy.config.core.v3.ApiConfigSource': {
     otherwise: rejected(),
     fields: {
-      api_type: supported('GRPC and DELTA_GRPC'),
-      cluster_names: rejected('of REST, which this build does not speak'),
-      refresh_delay: warned('of REST'),
+      api_type: supported('REST, GRPC and DELTA_GRPC; ads_config has a stream'),
+      cluster_names: supported('of REST: one'),
+      refresh_delay: supported('of REST; up to as much again is added'),
       grpc_services: supported('one, or two of which the second stands in'),
-      request_timeout: warned('of REST'),
+      request_timeout: supported('of REST'),
       rate_limit_settings: supported(),
       set_node_on_first_message_only: supported(),
       transport_api_version: supported('AUTO is that of the bootstrap'),

@@ -10,7 +10,7 @@ import { formatAddress } from '../../../base/address.ts';
 import type { FaultBoundary } from '../../../base/fault-boundary.ts';
 import type { CheckField } from './check-fields.ts';
 import { faultOf, type ProbeOrigin, type ProbeTarget } from './probe.ts';
-import { ANSWER_TOO_LONG, MAX_ANSWER_BYTES } from './probe-connection.ts';
+import { answerTooLong, MAX_ANSWER_BYTES } from './probe-connection.ts';
 import { ProbeSocket } from './probe-socket.ts';
 
 const WHERE = 'the HTTP/2 connection of a health check';
@@ -41,6 +41,7 @@ export class Http2Connection {
   readonly #origin: ProbeOrigin | undefined;
   readonly #faults: FaultBoundary;
   readonly #listener: Http2Listener;
+  readonly #maxAnswerBytes: number;
   #connection: ProbeSocket | undefined;
   #session: ClientHttp2Session | undefined;
   #label: string | undefined;
@@ -53,7 +54,13 @@ export class Http2Connection {
   /** An earlier check has used it, and nothing has come back in this one. */
   #isUntried = false;
 
-  constructor(origin: ProbeOrigin | undefined, faults: FaultBoundary, listener: Http2Listener) {
+  constructor(
+    origin: ProbeOrigin | undefined,
+    faults: FaultBoundary,
+    listener: Http2Listener,
+    maxAnswerBytes = MAX_ANSWER_BYTES,
+  ) {
+    this.#maxAnswerBytes = maxAnswerBytes;
     this.#origin = origin;
     this.#faults = faults;
     this.#listener = listener;
@@ -117,7 +124,7 @@ export class Http2Connection {
     const stream = session.request(headersOf(head, session.encrypted === true), { endStream: body.length === 0 });
     this.#stream = stream;
     const isCurrent = (): boolean => stream === this.#stream;
-    let allowance = MAX_ANSWER_BYTES;
+    let allowance = this.#maxAnswerBytes;
     let isEnded = false;
     let reason: string | undefined;
     const onHead = (headers: IncomingHttpHeaders & { readonly ':status'?: number }): void => {
@@ -131,7 +138,7 @@ export class Http2Connection {
       if (allowance >= 0) this.#listener.onBytes(bytes);
       else {
         stream.close(CANCEL);
-        this.#end(() => this.#listener.onBroken(ANSWER_TOO_LONG));
+        this.#end(() => this.#listener.onBroken(answerTooLong(this.#maxAnswerBytes)));
       }
     };
     const onTrailers = (trailers: IncomingHttpHeaders): void => {

@@ -9,7 +9,10 @@ import { ProbeSocket } from './probe-socket.ts';
 
 /** Of one check. No answer is as long, and main has other things to do than to read one without end. */
 export const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
-export const ANSWER_TOO_LONG = `no end of the answer within ${MAX_ANSWER_BYTES} bytes`;
+
+export function answerTooLong(maxBytes: number): string {
+  return `no end of the answer within ${maxBytes} bytes`;
+}
 
 const WHERE = 'the connection of a health check';
 
@@ -27,6 +30,7 @@ export class ProbeConnection {
   readonly #protocols: readonly string[];
   readonly #faults: FaultBoundary;
   readonly #listener: ConnectionListener;
+  readonly #maxAnswerBytes: number;
   #connection: ProbeSocket | undefined;
   /** Undefined while it is being made. */
   #socket: Socket | undefined;
@@ -47,7 +51,9 @@ export class ProbeConnection {
     protocols: readonly string[],
     faults: FaultBoundary,
     listener: ConnectionListener,
+    maxAnswerBytes = MAX_ANSWER_BYTES,
   ) {
+    this.#maxAnswerBytes = maxAnswerBytes;
     this.#faults = faults;
     this.#origin = origin;
     this.#protocols = protocols;
@@ -61,7 +67,7 @@ export class ProbeConnection {
     this.#label = label;
     this.#target = target;
     this.#isBusy = true;
-    this.#allowance = MAX_ANSWER_BYTES;
+    this.#allowance = this.#maxAnswerBytes;
     const kept = this.#socket;
     this.#isUntried = kept !== undefined;
     if (kept === undefined) this.#connect();
@@ -102,7 +108,7 @@ export class ProbeConnection {
     this.#allowance -= bytes.length;
     if (this.#allowance < 0) {
       this.close();
-      this.#listener.onLost(ANSWER_TOO_LONG);
+      this.#listener.onLost(answerTooLong(this.#maxAnswerBytes));
     } else this.#listener.onBytes(bytes);
   }
 

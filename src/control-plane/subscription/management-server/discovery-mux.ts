@@ -24,6 +24,7 @@ import type { ControlPlaneStats } from '../control-plane-stats.ts';
 import type { Subscription, SubscriptionRequest } from '../subscription.ts';
 import { ChangesExchange } from './changes-exchange.ts';
 import type { Exchange } from './exchange.ts';
+import { refusalText } from './refusal-text.ts';
 import type { RequestGate } from './request-gate.ts';
 import { RequestRate } from './request-rate.ts';
 import { ServerLink, type ServerLinkDependencies } from './server-link.ts';
@@ -51,8 +52,6 @@ const FILE = 'src/control-plane/subscription/management-server/discovery-mux.ts'
 
 /** A server that does not wait for answers is not read until so many of its responses are taken in. */
 const MOST_RESPONSES = 32;
-/** Of a refusal that a server is told; the log has all of it. */
-const LONGEST_REFUSAL = 4096;
 
 export class DiscoveryMux {
   readonly #settings: GrpcSourceSettings;
@@ -232,8 +231,4 @@ export class DiscoveryMux {
       }
     });
   }
-}
-
-function refusalText(refusals: readonly string[]): string | undefined {
-  return refusals.length === 0 ? undefined : refusals.join('\n').slice(0, LONGEST_REFUSAL);
 }

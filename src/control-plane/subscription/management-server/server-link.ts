@@ -17,6 +17,7 @@ import type { ActiveHost } from '../../cluster-manager/active-host.ts';
 import { connectToHost, labelOf } from '../../grpc/cluster-connection.ts';
 import { GrpcStream } from '../../grpc/grpc-stream.ts';
 import { HostRotation } from '../../stat-sinks/host-rotation.ts';
+import { Complaint } from '../complaint.ts';
 
 export interface ServerLinkListener {
   /** A stream begins: what is sent from now on goes out. */
@@ -55,8 +56,8 @@ export class ServerLink {
   #isOpen = false;
   #endPause = (): void => {};
   #isClosed = false;
-  /** Said last of why there is none: it is not said again and again. */
-  #complaint = '';
+  /** Of why there is none. */
+  readonly #complaint: Complaint;
 
   /** @param path of the method. */
   constructor(
@@ -69,6 +70,7 @@ export class ServerLink {
     this.#path = path;
     this.#deps = deps;
     this.#listener = listener;
+    this.#complaint = new Complaint(deps.log.ofFile(FILE));
   }
 
   get isOpen(): boolean {
@@ -139,7 +141,7 @@ export class ServerLink {
         },
         onMessage: (bytes) => {
           this.#isHeard = true;
-          this.#complaint = '';
+          this.#complaint.end();
           this.#backoff.reset();
           this.#listener.onMessage(bytes);
         },
@@ -180,10 +182,6 @@ export class ServerLink {
   }
 
   #complain(complaint: string): void {
-    const log = this.#deps.log.ofFile(FILE);
-    const text = `management server ${complaint}`;
-    if (complaint === this.#complaint) log.debug(text);
-    else log.warning(text);
-    this.#complaint = complaint;
+    this.#complaint.say(`management server ${complaint}`);
   }
 }

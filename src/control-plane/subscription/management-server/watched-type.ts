@@ -60,6 +60,8 @@ export class WatchedType implements WantedNames {
   readonly #byName = new Map<string, Set<Watch>>();
   readonly #lifetimes: Lifetimes;
   #version = '';
+  /** What has been refused of the last response: it is not said of the next one again. */
+  #complaints: ReadonlySet<string> = new Set();
   /** The last response is taken in behind those before. */
   #taking: Promise<void> = Promise.resolve();
 
@@ -117,6 +119,24 @@ export class WatchedType implements WantedNames {
     for (const { stats } of this.#watches) stats.attempt().failed();
   }
 
+  /** It has answered that nothing is new. */
+  unchanged(): void {
+    for (const { stats } of this.#watches) stats.attempt();
+  }
+
+  /** It has said again what has been accepted. */
+  repeated(): void {
+    for (const { stats } of this.#watches) stats.attempt().updated(this.#version);
+  }
+
+  /** It has answered what is no response. */
+  unreadable(): void {
+    for (const { stats, owner } of this.#watches) {
+      stats.attempt().rejected();
+      owner.onFailed();
+    }
+  }
+
   /** Resolves when all responses of before have been taken in. */
   get idle(): Promise<void> {
     return this.#taking;
@@ -145,6 +165,7 @@ export class WatchedType implements WantedNames {
       if (slice.isOverNow()) await slice.rest();
     }
     this.#version = response.version;
+    this.#complaints = refusals;
     return [...refusals];
   }
 
@@ -186,7 +207,7 @@ export class WatchedType implements WantedNames {
   }
 
   async #tell(watch: Watch, response: RawResponse, share: Share): Promise<readonly string[]> {
-    const { faults, log, server } = this.#deps;
+    const { faults } = this.#deps;
     const { version, resources } = response;
     const attempt = watch.stats.attempt();
     const isOfAll = watch.names === undefined;
@@ -202,13 +223,20 @@ export class WatchedType implements WantedNames {
       );
       if (refusals.length === 0) attempt.updated(version);
       else attempt.rejected();
-      for (const refusal of refusals) log.warning(`resources from ${server()} are refused: ${refusal}`);
+      for (const refusal of refusals) this.#complain(refusal);
       return refusals;
     } catch (error) {
       attempt.rejected();
       faults.report('taking in resources of a management server', error);
       return [errorMessage(error)];
     }
+  }
+
+  #complain(refusal: string): void {
+    const { log, server } = this.#deps;
+    const text = `resources from ${server()} are refused: ${refusal}`;
+    if (this.#complaints.has(refusal)) log.debug(text);
+    else log.warning(text);
   }
 
   #discovered({ type }: Watch, { version, told, removed, isComplete }: News): DiscoveredResponse<unknown> {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { GrpcSourceSettings } from '../../../../src/snapshot/index.ts';
+import type { GrpcSourceSettings, RestSourceSettings } from '../../../../src/snapshot/index.ts';
 import { clusterNamed, faultTexts, type JsonObject, load, mustLoad } from '../../../support/bootstrap.ts';
 
 const AT = 'dynamic_resources.cds_config';
@@ -21,6 +21,10 @@ function service(cluster_name: string, fields: JsonObject = {}): JsonObject {
 
 function api(fields: JsonObject = {}): JsonObject {
   return { api_type: 'GRPC', grpc_services: [service('xds')], ...fields };
+}
+
+function rest(fields: JsonObject = {}): JsonObject {
+  return { api_type: 'REST', cluster_names: ['xds'], refresh_delay: '5s', ...fields };
 }
 
 function grpcOf(fields: JsonObject): GrpcSourceSettings {
@@ -81,8 +85,43 @@ describe('a source of resources', () => {
     ]);
   });
 
+  it('may be a server that is asked by HTTP', () => {
+    const given = rest({ transport_api_version: 'V2', request_timeout: '0.25s' });
+    assert.deepEqual(mustLoad(bootstrap({ api_config_source: given })).dynamicResources.clusters!.origin, {
+      kind: 'rest',
+      cluster: 'xds',
+      transportGeneration: 'v2',
+      refreshDelayMs: 5000,
+      requestTimeoutMs: 250,
+    });
+    const { origin } = mustLoad(bootstrap({ api_config_source: rest() })).dynamicResources.clusters!;
+    assert.equal((origin as RestSourceSettings).requestTimeoutMs, 1000);
+    assert.deepEqual(faultTexts(load(bootstrap({ ads: {} }, rest()))), [
+      'dynamic_resources.ads_config.api_type: REST has no streams: use GRPC or DELTA_GRPC',
+    ]);
+  });
+
+  it('warns of what does nothing in the form that is asked for', () => {
+    const at = `${AT}.api_config_source`;
+    const warningsOf = (api_config_source: JsonObject): readonly string[] =>
+      faultTexts(load(bootstrap({ api_config_source })), 'warning');
+    assert.deepEqual(warningsOf(rest({ rate_limit_settings: {}, set_node_on_first_message_only: true })), [
+      `${at}.rate_limit_settings: does nothing: REST asks as often as refresh_delay says`,
+      `${at}.set_node_on_first_message_only: does nothing: each question of REST is a first one`,
+    ]);
+    assert.deepEqual(warningsOf(api({ refresh_delay: '1s', request_timeout: '1s' })), [
+      `${at}.refresh_delay: does nothing: it is for REST, and GRPC has a stream`,
+      `${at}.request_timeout: does nothing: it is for REST, and GRPC has a stream`,
+    ]);
+  });
+
   const REFUSED: readonly (readonly [JsonObject, string])[] = [
-    [api({ api_type: 'REST' }), '.api_type: REST is not spoken by this build: use GRPC or DELTA_GRPC'],
+    [rest({ cluster_names: [] }), '.cluster_names: REST needs one, and there are 0'],
+    [rest({ cluster_names: ['xds', 'stand-in'] }), '.cluster_names: REST needs one, and there are 2'],
+    [rest({ cluster_names: ['xdz'] }), '.cluster_names[0]: cluster "xdz" does not exist; did you mean "xds"?'],
+    [rest({ grpc_services: [service('xds')] }), '.grpc_services: is for GRPC; REST reads cluster_names'],
+    [{ api_type: 'REST', cluster_names: ['xds'] }, '.refresh_delay: REST needs one'],
+    [rest({ refresh_delay: '0s' }), '.refresh_delay: is not above 0s'],
     [
       api({ api_type: 'AGGREGATED_GRPC' }),
       '.api_type: AGGREGATED_GRPC is not spoken by this build: use GRPC or DELTA_GRPC',

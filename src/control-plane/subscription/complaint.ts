@@ -1,0 +1,23 @@
+// What is wrong with a management server for the time being: said once in the log, however often it is found. Main thread.
+
+import type { Logger } from '../../log/index.ts';
+
+export class Complaint {
+  readonly #log: Logger;
+  #last = '';
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  say(text: string): void {
+    if (text === this.#last) this.#log.debug(text);
+    else this.#log.warning(text);
+    this.#last = text;
+  }
+
+  /** It is well again. */
+  end(): void {
+    this.#last = '';
+  }
+}
