@@ -40,6 +40,7 @@ export const OWN_NOTES: Readonly<Record<string, MessageNotes>> = {
 | \`EDS\` | those that discovery brings ([how](xds.md#endpoints)) |
 | \`ORIGINAL_DST\` | wherever clients meant to go, before the connection was redirected here or by a header |
 | \`cluster_type\` \`envoy.clusters.dynamic_forward_proxy\` | the hosts that requests name, looked up when they do ([how](filters.md#dynamic_forward_proxy)) |
+| \`cluster_type\` \`envoy.clusters.aggregate\` | those of other clusters |
 
 | lb_policy | host of a request |
 |---|---|
@@ -47,14 +48,18 @@ export const OWN_NOTES: Readonly<Record<string, MessageNotes>> = {
 | \`LEAST_REQUEST\` | of two random ones that with fewer requests; where weights differ, by weight over requests |
 | \`RANDOM\` | any; weights do not count |
 | \`RING_HASH\`, \`MAGLEV\` | the same one for the same hash, which routes or the cluster make by \`hash_policy\`; by weight |
-| \`CLUSTER_PROVIDED\`, in the older form \`ORIGINAL_DST_LB\` | the one that the client named: type \`ORIGINAL_DST\`, and forward proxies |
+| \`CLUSTER_PROVIDED\`, in the older form \`ORIGINAL_DST_LB\` | the one that the client named: type \`ORIGINAL_DST\`, and forward proxies; aggregate clusters leave it to the cluster that has the host |
 | \`LOAD_BALANCING_POLICY_CONFIG\` | as \`load_balancing_policy\` says |`,
     test: CONVERSION,
     fields: {
       name: ['The name that routes use; one cluster has it.', 'required', LIMITS],
       alt_stat_name: ['The name in statistics and listings; `:` becomes `_` in statistics.', '`name`', LIMITS],
       type: ['Where members come from.', '`STATIC`'],
-      cluster_type: ['The type by its name, or newer settings for DNS.', 'none', DNS_SETTINGS],
+      cluster_type: [
+        'The type by its name, or settings for DNS, aggregate clusters and forward proxies.',
+        'none',
+        DNS_SETTINGS,
+      ],
       connect_timeout: ['How long a connection may take to be there, above 0.', '5 s', FAILURES],
       per_connection_buffer_limit_bytes: [
         'What may wait of a response for its client; reads stay below it, down to 1 KiB. The lower of this and that of the listener holds.',

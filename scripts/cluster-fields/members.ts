@@ -4,6 +4,8 @@ import type { FieldNote, MessageNotes } from './note.ts';
 import { DNS_FIELDS } from './shared-fields.ts';
 import {
   ADDRESSES,
+  AGGREGATE_SETTINGS,
+  AGGREGATES,
   CHECKER,
   CONVERSION,
   DNS_CACHE,
@@ -37,10 +39,10 @@ export const MEMBERS_NOTES: Readonly<Record<string, MessageNotes>> = {
     test: DNS_SETTINGS,
     fields: {
       name: [
-        '`envoy.cluster.static`, `.strict_dns`, `.logical_dns`, `.eds`, `.original_dst`, `.dns` or `envoy.clusters.dynamic_forward_proxy`.',
+        '`envoy.cluster.static`, `.strict_dns`, `.logical_dns`, `.eds`, `.original_dst`, `.dns`, `envoy.clusters.aggregate` or `envoy.clusters.dynamic_forward_proxy`.',
         'required',
       ],
-      typed_config: ['Settings of `.dns` and of forward proxies.', 'none'],
+      typed_config: ['Settings of `.dns`, of aggregate clusters and of forward proxies.', 'none'],
     },
   },
   'proxy.config.cluster.v3.Cluster.EdsClusterConfig': {
@@ -142,6 +144,20 @@ export const MEMBERS_NOTES: Readonly<Record<string, MessageNotes>> = {
         '`false`',
         LOGICAL_DNS,
       ],
+    },
+  },
+  'proxy.extensions.clusters.aggregate.v3.ClusterConfig': {
+    about: `The priorities of an aggregate cluster are those of its clusters one behind the other: all of the first, then all of the second. How
+much each can take goes by its own cluster's \`overprovisioning_factor\` and \`weighted_priority_health\`, whether all are in panic by the
+aggregate's \`healthy_panic_threshold\`. The cluster that a request falls to chooses the host by its own policy, subsets and panic, secures the
+connection, limits it by its own circuit breakers and counts it; \`%UPSTREAM_CLUSTER%\` names it. The aggregate's own are the retry policy, mirrors,
+\`max_retries\`, stats of retries and of requests without a host. \`previous_priorities\` counts the priorities of all clusters.
+
+A cluster that there is not (yet), or without hosts, is passed over; it may come and go by discovery. Aggregate clusters may stand among the
+clusters: theirs stand in their place. One that would be among its own is refused. Clusters whose hosts requests name have none to give here.`,
+    test: AGGREGATE_SETTINGS,
+    fields: {
+      clusters: ['Clusters that have its hosts, the most preferred first.', 'required', AGGREGATES],
     },
   },
   'proxy.extensions.clusters.dynamic_forward_proxy.v3.ClusterConfig': {

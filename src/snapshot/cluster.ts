@@ -406,6 +406,8 @@ export interface ClusterSettings {
   readonly originalDst: OriginalDstSettings | null;
   /** Absent when something else chooses the member. */
   readonly forwardProxy?: ForwardProxySettings;
+  /** Clusters whose hosts take its requests, the most preferred first; absent where its own hosts do. */
+  readonly aggregate?: readonly string[];
   readonly leastRequest: LeastRequestSettings;
   /** Of hosts in turn and of the least request; null for none. */
   readonly slowStart: SlowStartSettings | null;
@@ -500,6 +502,28 @@ export interface HostSnapshot extends HostSettings {
   readonly outlierBlock: number;
 }
 
+/** A part of the requests of an aggregate cluster: hosts of one kind of one priority of one of its clusters. */
+export interface AggregateShare {
+  /** Of 100 requests drawn up to here, behind the shares before it. */
+  readonly upTo: number;
+  /** Among the priorities of all clusters behind one another. */
+  readonly priority: number;
+  readonly cluster: string;
+  /** In that cluster. */
+  readonly ownPriority: number;
+  readonly isDegraded: boolean;
+  /** Percent of all requests that these hosts could take, were others not there. */
+  readonly availability: number;
+}
+
+/** How requests of an aggregate cluster are shared out. */
+export interface AggregateShares {
+  /** Healthy hosts first, each by priority. */
+  readonly shares: readonly AggregateShare[];
+  /** Of each priority, also of one without a share. */
+  readonly priorities: readonly { readonly cluster: string; readonly ownPriority: number }[];
+}
+
 /** In the place of a first cell: there are none. */
 export const NO_CELLS = 0;
 
@@ -518,6 +542,8 @@ export interface HostsUpdate {
   readonly dropShare?: Fraction | null;
   /** Where requests name their hosts, no list refers to an order, and this tells of who comes and goes; else null. */
   readonly amendment: HostsAmendment | null;
+  /** Of an aggregate cluster; absent: as before. */
+  readonly aggregate?: AggregateShares;
 }
 
 /** A worker may know of some of it already. */
@@ -548,6 +574,8 @@ export interface ClusterSnapshot {
   readonly isHealthChecked: boolean;
   /** Where requests wait for lookups: the record of how many do, and how many may. Absent elsewhere. */
   readonly lookups?: LookupLimit;
+  /** Of an aggregate cluster, whose requests are shared out among others; absent elsewhere. */
+  readonly aggregate?: AggregateShares;
 }
 
 /** Over all workers. */

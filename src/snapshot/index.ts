@@ -12,6 +12,8 @@ export type {
 } from './access-log.ts';
 export type { CidrRange } from './cidr-range.ts';
 export type {
+  AggregateShare,
+  AggregateShares,
   AssignmentPolicy,
   AssignmentSettings,
   CircuitBreakerThresholds,

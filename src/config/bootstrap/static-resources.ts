@@ -1,5 +1,6 @@
 // Clusters and listeners of the bootstrap. Clusters come first: routes may only name those that exist.
 
+import { cycleThrough } from '../../base/cycle.ts';
 import type { ClusterSettings, ListenerSettings } from '../../snapshot/index.ts';
 import type { Bootstrap } from '../proto/generated/messages.ts';
 import { type ConvertedBindConfig, convertBindConfig } from '../resources/bind-config.ts';
@@ -13,6 +14,7 @@ import { convertListener } from '../resources/listener.ts';
 import { staticSecrets } from '../resources/tls/secrets.ts';
 import { convertTracer, type TracingContext } from '../resources/tracing.ts';
 import { itemPath } from '../source/field-path.ts';
+import { quote } from '../source/node.ts';
 import { CLUSTERS_PATH, checkListenerAddresses, LISTENERS_PATH } from './bootstrap-checks.ts';
 import type { LoadBootstrapInput, NodeSettings } from './bootstrap-config.ts';
 import { discoversClusters } from './dynamic-resources.ts';
@@ -31,11 +33,25 @@ export function convertStaticResources(bootstrap: Bootstrap, conversion: Convers
   const clusterSettings = clusters.map((cluster, index) =>
     convertCluster(cluster, itemPath(CLUSTERS_PATH, index), conversion),
   );
+  checkAggregates(clusterSettings, conversion.faults);
   const listenerSettings = listeners.map((listener, index) =>
     convertListener(listener, itemPath(LISTENERS_PATH, index), conversion),
   );
   checkListenerAddresses(listeners, listenerSettings, conversion.faults);
   return { clusters: clusterSettings, listeners: listenerSettings.filter((settings) => settings !== undefined) };
+}
+
+/** No aggregate cluster is among its own clusters, however far down. */
+function checkAggregates(clusters: readonly ClusterSettings[], faults: FaultSink): void {
+  const lists = new Map(clusters.flatMap(({ name, aggregate }) => (aggregate ? [[name, aggregate] as const] : [])));
+  for (const [index, { name, aggregate }] of clusters.entries()) {
+    // One that lists itself has been told so.
+    if (aggregate === undefined || aggregate.includes(name)) continue;
+    const cycle = cycleThrough(name, lists);
+    if (cycle === undefined) continue;
+    const at = `${itemPath(CLUSTERS_PATH, index)}.cluster_type.typed_config.clusters`;
+    faults.error(at, `leads back to the cluster itself: ${cycle.map(quote).join(', ')}`);
+  }
 }
 
 /** What the bootstrap says for all of its resources, and for those that discovery brings later. */

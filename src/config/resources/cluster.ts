@@ -9,6 +9,7 @@ import type {
   DnsDiscoverySettings,
   LoadBalancingPolicy,
 } from '../../snapshot/index.ts';
+import { convertAggregate } from './aggregate-cluster.ts';
 import { withBalancingPolicy } from './balancing-policy.ts';
 import { convertCircuitBreakers } from './circuit-breakers.ts';
 import { checkCluster, checkProvidedBalancer, lbPolicyName } from './cluster-checks.ts';
@@ -61,6 +62,7 @@ export function convertCluster(message: Cluster, at: string, conversion: Convers
     lbPolicy: lbPolicyName(balanced) as LoadBalancingPolicy,
     originalDst: convertOriginalDst(message),
     ...convertForwardProxy(message, at, conversion.faults),
+    ...convertAggregate(message, at, conversion),
     ...convertLoadBalancing(balanced, at, conversion.faults),
     subsets: convertSubsets(balanced),
     ...convertUpstreamSocket(message, at, conversion),

@@ -8,6 +8,7 @@ export type {
   AccessLogFilter as AccessLogFilterMessage,
   Address as AddressMessage,
   Admin,
+  AggregateClusterConfig as AggregateCluster,
   AllowListedRoutesConfig,
   Any,
   ApiConfigSource,

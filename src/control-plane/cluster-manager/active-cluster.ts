@@ -7,6 +7,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { RuntimeDerived, RuntimeValues } from '../../base/runtime.ts';
 import { PANIC_THRESHOLD, ZONE_FORCED_FROM, ZONE_MIN_CLUSTER_SIZE } from '../../base/runtime-values.ts';
 import {
+  type AggregateShares,
   type AssignmentPolicy,
   type ClusterSettings,
   type ClusterSnapshot,
@@ -300,6 +301,20 @@ export class ActiveCluster {
     this.#snapshot = Object.freeze({ ...this.#snapshot, settings });
   }
 
+  /** An aggregate cluster's requests are shared out so from now on. @returns false when they are already. */
+  shareOut(aggregate: AggregateShares): boolean {
+    if (JSON.stringify(aggregate) === JSON.stringify(this.#snapshot.aggregate)) return false;
+    this.#snapshot = Object.freeze({ ...this.#snapshot, aggregate });
+    return true;
+  }
+
+  /** What workers are told of it. */
+  sharesUpdate(): HostsUpdate {
+    const { settings, hostLists, aggregate } = this.#snapshot;
+    const update = { cluster: settings.name, hostLists, order: null, hosts: [], health: [], amendment: null };
+    return aggregate === undefined ? update : { ...update, aggregate };
+  }
+
   /** What has changed about the members since this was asked last: the next update of the workers. */
   takeUpdate(): HostsUpdate {
     const { settings, hosts, hostLists } = this.#snapshot;
@@ -397,6 +412,11 @@ export class ActiveCluster {
     return this.settings.observabilityName;
   }
 
+  /** In percent, as the runtime has it. */
+  get panicThreshold(): number {
+    return this.#panicThreshold(this.settings);
+  }
+
   get circuitBreakers(): ClusterSettings['circuitBreakers'] {
     return this.#limits.value;
   }
@@ -487,15 +507,18 @@ export class ActiveCluster {
   /** As the runtime has them now. */
   #runtimeSettings(settings: ClusterSnapshot['settings']): RuntimeSettings {
     const { runtime } = this.#places;
-    const threshold = runtime.integer(PANIC_THRESHOLD) ?? settings.healthyPanicThreshold;
     const { activeRequestBias: bias, activeRequestBiasKey } = settings.leastRequest;
     // Who has no bias has no key either.
     const activeRequestBias = runtime.number(activeRequestBiasKey) ?? bias;
     return {
-      healthyPanicThreshold: Math.min(ALL, threshold),
+      healthyPanicThreshold: this.#panicThreshold(settings),
       zoneRouting: this.#zoneRouting(settings.zoneRouting),
       leastRequest: { ...settings.leastRequest, activeRequestBias },
     };
+  }
+
+  #panicThreshold({ healthyPanicThreshold }: Pick<ClusterSettings, 'healthyPanicThreshold'>): number {
+    return Math.min(ALL, this.#places.runtime.integer(PANIC_THRESHOLD) ?? healthyPanicThreshold);
   }
 
   #zoneRouting(settings: ZoneRoutingSettings | null): ZoneRoutingSettings | null {

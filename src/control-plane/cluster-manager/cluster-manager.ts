@@ -36,6 +36,7 @@ import {
 } from '../resource-record.ts';
 import type { ActiveCluster, ClusterPlaces } from './active-cluster.ts';
 import type { ActiveHost } from './active-host.ts';
+import { AggregateClusters } from './aggregate-clusters.ts';
 import type { EdsTools } from './discovery/eds.ts';
 import { HealthEventLogs } from './health-check/event-log.ts';
 import { HandshakeTurns } from './health-check/handshake-turns.ts';
@@ -96,6 +97,7 @@ export class ClusterManager {
   readonly #warming = new Map<string, ManagedCluster>();
   /** Those that workers have been told to let go. */
   readonly #draining = new Set<ManagedCluster>();
+  readonly #aggregates = new AggregateClusters<ManagedCluster>((name) => this.cluster(name));
   readonly #failures = new Failures();
   #version = '';
   /** Clusters whose first answer the start of the server waits for. */
@@ -158,6 +160,7 @@ export class ClusterManager {
     const { name } = settings;
     if (settings.waitForWarmOnInit) this.#awaited.add(name);
     this.#serve(this.#make({ settings, message, version: '', addedViaApi: false }));
+    this.#aggregates.changed(name);
     this.#stats.add('cluster_added');
   }
 
@@ -167,13 +170,15 @@ export class ClusterManager {
    * @returns false for the name of a cluster of the other origin, which stays as it is.
    * @param message what the settings were made of.
    * @param addedViaApi false for one of a bootstrap that takes the place of the first.
-   * @throws WeirError WEIR_SHARED_MEMORY_FULL; all is as before then.
+   * @throws WeirError WEIR_SHARED_MEMORY_FULL, or WEIR_CONFIG_INVALID for an aggregate cluster that would be among its own; all
+   *   is as before then.
    */
   put(settings: ClusterSettings, version: string, message: Uint8Array = NO_MESSAGE, addedViaApi = true): boolean {
     const { name } = settings;
     const active = this.#clusters.get(name);
     if (active !== undefined && active.cluster.addedViaApi !== addedViaApi) return false;
     try {
+      this.#aggregates.check(settings);
       this.#put({ settings, message, version, addedViaApi }, active);
     } catch (error) {
       this.#noteFailure({ name, message, error: errorMessage(error) }, version, addedViaApi);
@@ -237,6 +242,8 @@ export class ClusterManager {
     if (this.#cold.delete(active)) this.#countWarming();
     this.#stats.set('active_clusters', this.#clusters.size);
     this.#noteLocal(name, undefined);
+    this.#aggregates.serve(name, undefined);
+    this.#aggregates.changed(name);
     this.#deps.workers.removeCluster(name, this.#drain(active));
     this.#log.debug(`cluster ${name} is removed`);
     return true;
@@ -314,6 +321,7 @@ export class ClusterManager {
   /** Values of the runtime have changed: those that decide which hosts are picked from hold at once. */
   runtimeChanged(): void {
     for (const cluster of [...this.#clusters.values(), ...this.#warming.values()]) cluster.runtimeChanged();
+    this.#aggregates.runtimeChanged();
   }
 
   snapshots(): ClusterSnapshot[] {
@@ -358,8 +366,10 @@ export class ClusterManager {
 
   #changed(managed: ManagedCluster): void {
     const { name } = managed.cluster;
-    // While another warms, its predecessor is the local one.
-    if (name !== this.#tools.local.name || this.#clusters.get(name) !== managed) return;
+    // While another warms, its predecessor serves.
+    if (this.#clusters.get(name) !== managed) return;
+    this.#aggregates.changed(name);
+    if (name !== this.#tools.local.name) return;
     for (const each of this.#clusters.values()) if (each !== managed) each.localChanged();
   }
 
@@ -423,6 +433,7 @@ export class ClusterManager {
     this.#deps.workers.publishCluster(managed.cluster.snapshot, letGo);
     // That was all of it.
     managed.cluster.takeUpdate();
+    this.#aggregates.changed(name);
     this.#countWarming();
     this.#log.debug(`cluster ${name} ${former === undefined ? 'is new' : 'takes the place of its predecessor'}`);
   }
@@ -434,6 +445,7 @@ export class ClusterManager {
     this.#clusters.set(name, managed);
     if (managed.isWarming) this.#cold.add(managed);
     managed.cluster.show();
+    this.#aggregates.serve(name, managed);
     this.#stats.set('active_clusters', this.#clusters.size);
     this.#noteLocal(name, managed);
   }

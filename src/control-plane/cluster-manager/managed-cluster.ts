@@ -15,6 +15,7 @@ import { proxyHeader } from '../../base/proxy-header.ts';
 import type { SystemCalls } from '../../base/system-calls.ts';
 import type { Logger } from '../../log/index.ts';
 import type {
+  AggregateShares,
   AssignmentPolicy,
   ClusterSettings,
   ConsecutiveKind,
@@ -246,6 +247,12 @@ export class ManagedCluster {
     if (!this.#isStarted) this.cluster.refreshHealth()();
     else if (this.#isWarming) this.#hasNews = true;
     else this.#window.change();
+  }
+
+  /** Requests of an aggregate cluster are shared out so from now on. */
+  shareOut(shares: AggregateShares): void {
+    if (!this.cluster.shareOut(shares) || !this.#isStarted) return;
+    this.#tools.publish(this, this.cluster.sharesUpdate(), () => {});
   }
 
   /** A host has asked a worker to be left out. @param recordAddress of the host, which may have gone by now. */

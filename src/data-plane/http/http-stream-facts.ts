@@ -31,6 +31,7 @@ interface ForwardedRequest {
 export class HttpStreamFacts extends StreamFacts {
   readonly #clock: Clock;
   #upstreamEnd: UpstreamEnd | null = null;
+  #hostCluster: Cluster | null = null;
 
   constructor(clock: Clock, start: StreamStart) {
     super(clock, start.startedMs, start.downstream, 'DownstreamEnd', start.ingress);
@@ -51,7 +52,11 @@ export class HttpStreamFacts extends StreamFacts {
     this.virtualHostMetadata = route.virtualHostMetadata;
   }
 
-  noteCluster({ settings }: Cluster): void {
+  /** The one that the request goes to, or whose host it has. */
+  noteCluster(cluster: Cluster): void {
+    // Hosts of an aggregate cluster are others'.
+    const isAggregate = cluster.settings.aggregate !== undefined;
+    const { settings } = isAggregate ? (this.#hostCluster ?? cluster) : cluster;
     this.upstreamCluster = settings.name;
     this.clusterMetadata = settings.metadata;
   }
@@ -66,6 +71,8 @@ export class HttpStreamFacts extends StreamFacts {
   noteHost(host: Host, attempts: number): void {
     this.#upstreamEnd = new UpstreamEnd(host);
     this.upstream = this.#upstreamEnd;
+    this.#hostCluster = host.cluster;
+    this.noteCluster(host.cluster);
     this.attempts = attempts;
   }
 

@@ -191,8 +191,9 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
   onTryHost(host: Host, attempts: number): void {
     this.#host = host;
     this.#attempts = attempts;
-    this.#plan.triedHosts?.note(host);
-    this.#plan.otherHosts?.note(host);
+    const { triedHosts, otherHosts } = this.#plan;
+    if (triedHosts !== null) triedHosts.note(host, this.#cluster.priorityOf(host));
+    if (otherHosts !== null) otherHosts.note(host, this.#cluster.priorityOf(host));
     this.client.onUpstreamHost(host, attempts);
   }
 

@@ -343,7 +343,7 @@ export class Router {
       return cluster.destinations.contextOf(this.#request, stream.connectionEnds);
     }
     const hasher = cluster.hasher ?? plan.hasher;
-    const asked = cluster.settings.subsets === null ? target.pickContext : askedOf(stream, target);
+    const asked = cluster.asksOfHosts ? askedOf(stream, target) : target.pickContext;
     if (!cluster.isHashed || hasher === null) return asked;
     const criteria = asked?.criteria ?? null;
     return hasher.hash(this.#context.lbKernel, this.#request, stream, criteria);

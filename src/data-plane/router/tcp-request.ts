@@ -63,12 +63,13 @@ export interface TunnelClient extends Pick<AttemptClient, 'isInternal' | 'tally'
 }
 
 export class TcpRequest implements ForwardedRequest, HostUser<Host>, TcpUpstreamOwner, TimeoutOwner {
-  readonly cluster: Cluster;
+  cluster: Cluster;
   readonly head: string;
   readonly attempts = 1;
   readonly #context: WorkerContext;
   readonly #client: TunnelClient;
-  readonly #breaker: CircuitBreaker;
+  readonly #priority: ClusterPriority;
+  #breaker: CircuitBreaker;
   readonly #timer: TimerEntry;
   /** What the choice of a host may go by. */
   readonly #pickContext: PickContext | null;
@@ -88,6 +89,7 @@ export class TcpRequest implements ForwardedRequest, HostUser<Host>, TcpUpstream
     this.#context = context;
     this.#client = client;
     this.cluster = cluster;
+    this.#priority = priority;
     this.#breaker = cluster.breakerFor(priority);
     this.#timer = new TimerEntry(this);
     this.head = head;
@@ -144,6 +146,9 @@ export class TcpRequest implements ForwardedRequest, HostUser<Host>, TcpUpstream
 
   onHost(host: Host): void {
     this.#host = host;
+    // That of an aggregate cluster is another's.
+    this.cluster = host.cluster;
+    this.#breaker = host.cluster.breakerFor(this.#priority);
     this.#client.onUpstreamHost(host, this.attempts);
     const overflow = this.#acquire();
     if (overflow !== null) {

@@ -25,11 +25,11 @@ export class TriedHosts implements HostSelection {
     this.#frequency = previousPrioritiesFrequency;
   }
 
-  /** An attempt goes to this host. */
-  note(host: Host): void {
+  /** An attempt goes to this host. @param priority of its own, among those of the cluster that is asked. */
+  note(host: Host, priority = host.priority): void {
     this.#hosts.add(host);
     if (this.#frequency === 0) return;
-    this.#priorities.push(host.priority);
+    this.#priorities.push(priority);
     if (this.#priorities.length % this.#frequency !== 0) return;
     for (const priority of this.#priorities) this.spentPriorities.add(priority);
   }

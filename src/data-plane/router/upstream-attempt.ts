@@ -74,7 +74,10 @@ const IDEMPOTENT: ReadonlySet<number> = new Set([
 ]);
 
 export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolClient, ResponseReceiver {
-  readonly cluster: Cluster;
+  /** The one that is asked for a host. */
+  readonly #asked: Cluster;
+  /** Whose host it is that was chosen last: that of an aggregate cluster is another's. */
+  cluster: Cluster;
   readonly #context: WorkerContext;
   readonly #client: AttemptClient;
   /** Kept to be able to send it again. */
@@ -129,6 +132,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
   ) {
     this.#context = context;
     this.#client = client;
+    this.#asked = cluster;
     this.cluster = cluster;
     this.#priority = priority;
     this.head = head;
@@ -224,12 +228,13 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
 
   onHost(host: Host): void {
     this.#host = host;
+    this.cluster = host.cluster;
     this.#state = WAITING;
     this.#client.onUpstreamHost(host, this.attempts);
     const { downstream } = this.#client;
     const { requestServerName } = this.cluster;
     if (requestServerName === null) {
-      this.cluster.forecast?.openAhead(this.#priority, downstream);
+      this.#asked.forecast?.openAhead(this.#priority, downstream);
       this.#pool = host.poolFor(this.#priority, downstream);
     } else this.#pool = host.poolNamed(this.#priority, downstream, requestServerName.of(this.#headFor(host)));
     if (this.#pool === null) {
@@ -358,6 +363,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
   // ---- Inside ----
 
   #attempt(): void {
+    this.cluster = this.#asked;
     const { destinations } = this.cluster;
     const overridden = this.cluster.overriddenHost(this.#client.overrideHost);
     if (overridden !== undefined) {

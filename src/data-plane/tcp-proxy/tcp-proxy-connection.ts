@@ -390,10 +390,7 @@ export class TcpProxyConnection
       return;
     }
     this.#attempts++;
-    if (this.#facts !== null) {
-      this.#facts.upstreamCluster = cluster.settings.name;
-      this.#facts.clusterMetadata = cluster.settings.metadata;
-    }
+    if (this.#facts !== null) this.#noteCluster(this.#facts, cluster);
     if (this.#filter.tunnel !== null) {
       this.#askForTunnel(this.#filter.tunnel, cluster, target.asks);
       return;
@@ -440,10 +437,17 @@ export class TcpProxyConnection
     this.#upstream = new TcpUpstream(this.#context, host, this, nowMs, cluster.breaker, this.downstream);
   }
 
+  #noteCluster(facts: StreamFacts, { settings }: Cluster): void {
+    facts.upstreamCluster = settings.name;
+    facts.clusterMetadata = settings.metadata;
+  }
+
   #noteHost(host: Host): void {
     if (this.#facts === null) return;
     this.#upstreamEnd = new UpstreamEnd(host);
     this.#facts.upstream = this.#upstreamEnd;
+    // Hosts of an aggregate cluster are others'.
+    this.#noteCluster(this.#facts, host.cluster);
   }
 
   /** @returns the time of this moment. */

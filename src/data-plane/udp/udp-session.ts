@@ -150,20 +150,23 @@ export class UdpSession implements UdpUpstreamOwner, TimeoutOwner {
     if (known !== undefined && !this.#proxy.settings.picksPerDatagram && !known.host.isUnhealthy) return known;
     const host = this.#cluster.chooseHost(this.#proxy.pickContext(this.#cluster, this.#client.address));
     if (host === null) {
-      this.#countCluster(upstream_cx_none_healthy);
+      this.#countCluster(this.#cluster, upstream_cx_none_healthy);
       // A host that is ill is better than none.
       return known ?? null;
     }
     const same = this.#upstreams.get(host);
     if (same !== undefined) return same;
-    if (!host.tryAcquireConnection(this.#cluster.breaker)) {
-      this.#countCluster(upstream_cx_overflow);
+    if (!host.tryAcquireConnection(host.cluster.breaker)) {
+      this.#countCluster(host.cluster, upstream_cx_overflow);
       return known ?? null;
     }
     if (!this.#proxy.settings.picksPerDatagram) this.#leave(known);
     const upstream = new UdpUpstream(this.#context, host, this);
     this.#upstreams.set(host, upstream);
-    if (this.#facts !== null) this.#facts.upstream = new UpstreamEnd(host);
+    if (this.#facts !== null) {
+      this.#facts.upstream = new UpstreamEnd(host);
+      this.#facts.upstreamCluster = host.cluster.settings.name;
+    }
     return upstream;
   }
 
@@ -184,8 +187,8 @@ export class UdpSession implements UdpUpstreamOwner, TimeoutOwner {
     this.#context.stats.values[this.#clusterStatBase + stat]! += 1;
   }
 
-  #countCluster(stat: number): void {
-    this.#context.stats.values[this.#cluster.statBase + stat]! += 1;
+  #countCluster({ statBase }: Cluster, stat: number): void {
+    this.#context.stats.values[statBase + stat]! += 1;
   }
 
   #newFacts(startMs: number): StreamFacts {

@@ -101,7 +101,7 @@ export class ClusterMap {
   }
 
   #open(snapshot: ClusterSnapshot): Cluster {
-    const cluster = new Cluster(this.#context, snapshot, this.#createPool);
+    const cluster = new Cluster(this.#context, snapshot, this.#createPool, (name) => this.get(name));
     cluster.updateHosts(snapshot, new RetiredHosts(() => {}));
     this.#clusters.set(cluster.name, cluster);
     this.#unopened.delete(cluster.name);
@@ -119,6 +119,8 @@ class UnopenedCluster {
   #hosts: Map<number, HostSnapshot> | null = null;
   /** Undefined while it is as it was packed. */
   #dropShare: HostsUpdate['dropShare'];
+  /** Undefined while they are as they were packed. */
+  #aggregate: HostsUpdate['aggregate'];
   /** By place; null while they are as they were packed. */
   #tls: Map<number, UpstreamTlsSettings> | null = null;
 
@@ -130,9 +132,10 @@ class UnopenedCluster {
     return this.#order?.length ?? this.#packed.hostCount;
   }
 
-  add({ hostLists, order: told, hosts, amendment, dropShare }: HostsUpdate): void {
+  add({ hostLists, order: told, hosts, amendment, dropShare, aggregate }: HostsUpdate): void {
     this.#hostLists = hostLists;
     if (dropShare !== undefined) this.#dropShare = dropShare;
+    if (aggregate !== undefined) this.#aggregate = aggregate;
     const changed = this.#hosts ?? new Map<number, HostSnapshot>();
     const order = amendment === null ? told : this.#amended(amendment);
     for (const host of hosts) changed.set(host.recordAddress, host);
@@ -167,6 +170,7 @@ class UnopenedCluster {
       ...packed,
       hostLists: this.#hostLists,
       hosts: order.map((record) => hosts.get(record)!),
+      ...(this.#aggregate && { aggregate: this.#aggregate }),
     };
   }
 

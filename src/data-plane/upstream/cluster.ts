@@ -10,6 +10,7 @@ import { proxyHeader } from '../../base/proxy-header.ts';
 import { RandomSequence } from '../../base/random.ts';
 import { ZONE_ROUTING_ENABLED } from '../../base/runtime-values.ts';
 import type {
+  AggregateShares,
   CircuitBreakerThresholds,
   ClusterSnapshot,
   HostsUpdate,
@@ -27,6 +28,7 @@ import { RequestHasher } from '../route/hash-policy.ts';
 import { compileMirror, type Mirror } from '../route/mirror.ts';
 import { compileRetryPolicy, type RetryPolicy } from '../route/retry-policy.ts';
 import type { WorkerContext } from '../worker-context.ts';
+import { AggregateHosts } from './aggregate-hosts.ts';
 import { AttemptMeasures } from './attempt-measures.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
 import type { Destinations } from './destinations.ts';
@@ -37,7 +39,7 @@ import { orderHosts } from './host-order.ts';
 import type { HostSelection } from './host-selection.ts';
 import type { ClusterLoads } from './load-balancer/bounded-picker.ts';
 import { LoadBalancer } from './load-balancer/load-balancer.ts';
-import type { PickContext } from './load-balancer/pick-context.ts';
+import type { DrawContext, PickContext } from './load-balancer/pick-context.ts';
 import { NO_HOST } from './load-balancer/source-picker.ts';
 import { LoadShedding } from './load-shedding.ts';
 import { OriginalDestinations } from './original-destinations.ts';
@@ -54,6 +56,8 @@ import type { UpstreamTls } from './tls/upstream-tls.ts';
 const RESPONSE_HEAD_LIMITS: ResponseHeadLimits = { maxHeadBytes: 60 * 1024, maxFields: 100 };
 
 export type ClusterRuntimeSettings = ClusterSnapshot['settings'];
+
+const NO_SHARES: AggregateShares = { shares: [], priorities: [] };
 
 /** Where responses of a cluster are counted, by the request's origin and the host's kind. */
 export interface ClusterResponseCodes {
@@ -89,6 +93,8 @@ export class Cluster {
   #hasHttp1Stats = false;
   /** Requests of equal hashes go to the same host: theirs are wanted. */
   readonly isHashed: boolean;
+  /** Requests may ask something of their host's metadata. */
+  readonly asksOfHosts: boolean;
   /** What they are hashed by; null for what their routes say. */
   readonly hasher: RequestHasher | null;
   /** In place of what routes say; null for theirs. */
@@ -102,6 +108,8 @@ export class Cluster {
   readonly outlierRules: OutlierRules | null;
   /** Requests name their hosts, by way of this; null where the balancer chooses. */
   readonly destinations: Destinations<Host> | null;
+  /** Hosts are those of other clusters, who are asked for them; null where it has its own. */
+  readonly #aggregate: AggregateHosts | null;
   readonly #context: WorkerContext;
   readonly #createPool: CreatePool;
   readonly #balancer: LoadBalancer;
@@ -118,8 +126,17 @@ export class Cluster {
   #uses = 0;
   #onUnused: (() => void) | null = null;
 
-  /** A cluster without members: `updateHosts` brings them. @param create makes the pools of its hosts. */
-  constructor(context: WorkerContext, snapshot: ClusterSnapshot, create: CreatePool = createPool) {
+  /**
+   * A cluster without members: `updateHosts` brings them.
+   * @param create makes the pools of its hosts.
+   * @param find other clusters of the worker.
+   */
+  constructor(
+    context: WorkerContext,
+    snapshot: ClusterSnapshot,
+    create: CreatePool = createPool,
+    find: (name: string) => Cluster | undefined = () => undefined,
+  ) {
     const { settings } = snapshot;
     this.#context = context;
     this.#createPool = create;
@@ -135,7 +152,12 @@ export class Cluster {
     this.mirrors = settings.mirrors?.map((policy) => compileMirror(policy, context.runtime)) ?? null;
     this.measures = AttemptMeasures.of(context, snapshot);
     this.outlierRules = settings.outlierDetection ? new OutlierRules(context, settings.outlierDetection) : null;
-    this.isHashed = settings.lbPolicy === 'RING_HASH' || settings.lbPolicy === 'MAGLEV';
+    const isAggregate = settings.aggregate !== undefined;
+    this.#aggregate = isAggregate ? new AggregateHosts(context.random, find, snapshot.aggregate ?? NO_SHARES) : null;
+    const isHashed = settings.lbPolicy === 'RING_HASH' || settings.lbPolicy === 'MAGLEV';
+    // One of its clusters may want to know.
+    this.isHashed = isHashed || isAggregate;
+    this.asksOfHosts = settings.subsets !== null || isAggregate;
     const { policies } = settings.hashing;
     this.hasher = policies.length === 0 ? null : new RequestHasher(policies);
     this.statBase = context.stats.base(snapshot.statBlock);
@@ -162,7 +184,7 @@ export class Cluster {
       kernel: context.lbKernel,
       seeds: context.random,
       random: new RandomSequence(context.random.u32()),
-      isHashed: this.isHashed,
+      isHashed,
       subsets: settings.subsets,
       loads: this.#loads(snapshot.recordAddress),
       zoneRouting: context.runtime.share({
@@ -175,7 +197,7 @@ export class Cluster {
     });
     this.#overrides = new OverrideHosts(settings.overrideHealth);
     const ratio = settings.preconnect?.predictiveRatio ?? 1;
-    this.forecast = ratio > 1 ? new HostForecast(ratio, () => this.#pick(null)) : null;
+    this.forecast = ratio > 1 && !isAggregate ? new HostForecast(ratio, () => this.#pick(null)) : null;
   }
 
   get settings(): ClusterRuntimeSettings {
@@ -208,14 +230,18 @@ export class Cluster {
   }
 
   /** Takes over the members. Those that stay keep their connections; those that left drain, and go to `retired`. */
-  updateHosts({ hostLists, hosts }: Pick<ClusterSnapshot, 'hosts' | 'hostLists'>, retired: RetiredHosts): void {
+  updateHosts(
+    { hostLists, hosts, aggregate }: Pick<ClusterSnapshot, 'hosts' | 'hostLists' | 'aggregate'>,
+    retired: RetiredHosts,
+  ): void {
     const order = hosts.map(({ recordAddress }) => recordAddress);
-    this.applyUpdate({ hostLists, order, hosts, health: order, amendment: null }, retired);
+    const update = { hostLists, order, hosts, health: order, amendment: null };
+    this.applyUpdate(aggregate === undefined ? update : { ...update, aggregate }, retired);
   }
 
   /** The same with what has changed alone. */
   applyUpdate(
-    { hostLists, order, hosts, health, amendment, dropShare }: Omit<HostsUpdate, 'cluster'>,
+    { hostLists, order, hosts, health, amendment, dropShare, aggregate }: Omit<HostsUpdate, 'cluster'>,
     retired: RetiredHosts,
   ): void {
     const known = this.#hosts;
@@ -229,6 +255,7 @@ export class Cluster {
     const leaving = order === null ? this.#amend(added, amendment?.gone ?? []) : this.#reorder(order, added);
     this.#balancer.setLists(hostLists);
     this.#overrides.forget();
+    if (aggregate !== undefined) this.#aggregate?.update(aggregate);
     if (dropShare !== undefined) {
       this.#settings = { ...this.#settings, dropShare };
       this.shedding.drop(dropShare);
@@ -249,6 +276,7 @@ export class Cluster {
    * @param selection what else it asks; null for nothing.
    */
   chooseHost(request: PickContext | null, selection: HostSelection | null = null): Host | null {
+    if (this.#aggregate !== null) return this.#aggregate.choose(request, selection);
     if (selection !== null) return this.#select(request, selection);
     return this.forecast?.take() ?? this.#pick(request);
   }
@@ -258,7 +286,21 @@ export class Cluster {
    * @param asked null where none has. @returns undefined where the choice goes on as ever, null for no host at all. Hot.
    */
   overriddenHost(asked: OverrideHost | null): Host | null | undefined {
-    return asked === null ? undefined : this.#overrides.choose(asked, this.#hosts.values());
+    if (asked === null) return undefined;
+    return this.#aggregate === null
+      ? this.#overrides.choose(asked, this.#hosts.values())
+      : this.#aggregate.overridden(asked);
+  }
+
+  /** A host for a request of an aggregate cluster. @param draws says among which ones. Hot. */
+  hostAt(request: PickContext | null, draws: DrawContext): Host | null {
+    const index = this.#balancer.pick(request, draws);
+    return index === NO_HOST ? null : this.#order[index]!;
+  }
+
+  /** Of one of its hosts, as retries count them. */
+  priorityOf(host: Host): number {
+    return this.#aggregate === null ? host.priority : this.#aggregate.priorityOf(host);
   }
 
   #pick(request: PickContext | null): Host | null {

@@ -1,7 +1,7 @@
 // Support rows of how clusters find their hosts: DNS, and endpoints by name.
 
 import { extensions, rejected, type SupportTable, supported, supportedAs, supportedWhole, warned } from '../verdict.ts';
-import { CARES_RESOLVER, DNS_CLUSTER, FORWARD_PROXY_CLUSTER } from './extensions.ts';
+import { AGGREGATE_CLUSTER, CARES_RESOLVER, DNS_CLUSTER, FORWARD_PROXY_CLUSTER } from './extensions.ts';
 
 export const CLUSTER_HOSTS_SUPPORT: SupportTable = {
   'proxy.config.cluster.v3.Cluster.CustomClusterType': {
@@ -9,7 +9,7 @@ export const CLUSTER_HOSTS_SUPPORT: SupportTable = {
     fields: {
       name: supported(),
       typed_config: extensions(
-        [DNS_CLUSTER, FORWARD_PROXY_CLUSTER],
+        [DNS_CLUSTER, FORWARD_PROXY_CLUSTER, AGGREGATE_CLUSTER],
         ['cluster.static', 'cluster.strict_dns', 'cluster.logical_dns', 'cluster.eds', 'cluster.original_dst'],
       ),
     },
@@ -34,6 +34,10 @@ export const CLUSTER_HOSTS_SUPPORT: SupportTable = {
       allow_insecure_cluster_options: supported(),
       allow_coalesced_connections: warned('each host has connections of its own'),
     },
+  },
+  [AGGREGATE_CLUSTER]: {
+    otherwise: rejected(),
+    fields: { clusters: supported('their priorities one behind the other; aggregate clusters among them by theirs') },
   },
   'proxy.extensions.common.dynamic_forward_proxy.v3.DnsCacheConfig': {
     otherwise: rejected(),

@@ -20,7 +20,7 @@ export const CLUSTER_SUPPORT: SupportTable = {
       name: supported(),
       alt_stat_name: supported(),
       type: only(['STATIC', 'STRICT_DNS', 'LOGICAL_DNS', 'EDS', 'ORIGINAL_DST']),
-      cluster_type: supported('the types by their names, or settings for DNS and forward proxies'),
+      cluster_type: supported('the types by their names, or settings for DNS, forward proxies and aggregate clusters'),
       eds_cluster_config: supported(),
       connect_timeout: supported(),
       per_connection_buffer_limit_bytes: supported(),

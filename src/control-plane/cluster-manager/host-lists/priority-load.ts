@@ -14,6 +14,8 @@ export interface PriorityState {
   readonly counts: PriorityMembers;
   /** The same as sums of weights where health goes by weight, otherwise the counts again. */
   readonly capacity: PriorityMembers;
+  /** Of this one alone; absent: that of all. */
+  readonly overprovisioningFactor?: number;
 }
 
 export interface PriorityLimits {
@@ -36,9 +38,13 @@ const ALL = 100;
 
 /** @param priorities at least one, by priority. */
 export function priorityLoads(priorities: readonly PriorityState[], limits: PriorityLimits): PriorityLoads {
-  const { overprovisioningFactor, healthyPanicThreshold } = limits;
-  const healthy = priorities.map(({ capacity }) => availability(capacity, capacity.healthy, overprovisioningFactor));
-  const degraded = priorities.map(({ capacity }) => availability(capacity, capacity.degraded, overprovisioningFactor));
+  const { healthyPanicThreshold } = limits;
+  const availabilityOf = (usable: 'healthy' | 'degraded'): readonly number[] =>
+    priorities.map(({ capacity, overprovisioningFactor: own = limits.overprovisioningFactor }) =>
+      availability(capacity, capacity[usable], own),
+    );
+  const healthy = availabilityOf('healthy');
+  const degraded = availabilityOf('degraded');
   const available = Math.min(ALL, sum(healthy) + sum(degraded));
   const loads = { healthy: priorities.map(() => 0), degraded: priorities.map(() => 0) };
   const isPanic = priorities.map(({ counts }) => available !== ALL && isBelow(counts, healthyPanicThreshold));

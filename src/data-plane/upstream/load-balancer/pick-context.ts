@@ -75,12 +75,20 @@ export interface PickContext {
   readonly destination: IpAddress | null;
 }
 
+/** Hosts of one kind of one priority. */
+export interface PickPlace {
+  readonly priority: number;
+  readonly isDegraded: boolean;
+}
+
 /** Of a request that may be picked for several times: what went before. */
 export interface DrawContext {
   /** Hosts that were drawn for the attempt under way, and not taken. */
   readonly draw: number;
   /** Get nothing as long as there are others. Emptied when there are none. */
   readonly spentPriorities: Set<number>;
+  /** Somebody else has chosen among the priorities; absent where shares do. */
+  readonly place?: PickPlace;
 }
 
 /** Ascending by key. */

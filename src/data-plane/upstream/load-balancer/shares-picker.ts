@@ -3,7 +3,7 @@
 
 import type { Random } from '../../../base/random.ts';
 import type { HostShare } from '../../../wasm/lb.ts';
-import type { DrawContext, PickContext } from './pick-context.ts';
+import type { DrawContext, PickContext, PickPlace } from './pick-context.ts';
 import { NO_HOST, type SourcePicker } from './source-picker.ts';
 
 export interface PickedShare extends Omit<HostShare, 'source'> {
@@ -43,7 +43,14 @@ export class SharesPicker implements SourcePicker {
   }
 
   pick(request: PickContext, draws: DrawContext | null): number {
-    if (draws !== null && draws.spentPriorities.size > 0) return this.#pickElsewhere(request, draws);
+    if (draws !== null) {
+      if (draws.place !== undefined) return this.#pickAt(draws.place, request, draws);
+      if (draws.spentPriorities.size > 0) return this.#pickElsewhere(request, draws);
+    }
+    return this.#pickByShare(request, draws);
+  }
+
+  #pickByShare(request: PickContext, draws: DrawContext | null): number {
     if (this.#only !== null) return this.#pickFrom(this.#only, request, draws);
     const drawn = this.#draw(request) + 1;
     for (const share of this.#shares) if (drawn <= share.upTo) return this.#pickFrom(share, request, draws);
@@ -53,6 +60,18 @@ export class SharesPicker implements SourcePicker {
   #pickFrom(share: PickedShare, request: PickContext, draws: DrawContext | null): number {
     if (share.isPanic) this.#onPanic();
     return share.picker.pick(request, draws);
+  }
+
+  /** By shares where those hosts have none. */
+  #pickAt({ priority, isDegraded }: PickPlace, request: PickContext, draws: DrawContext): number {
+    let found: PickedShare | null = null;
+    // Healthy hosts have theirs before degraded ones.
+    for (const share of this.#shares) {
+      if (share.priority !== priority) continue;
+      found = share;
+      if (!isDegraded) break;
+    }
+    return found === null ? this.#pickByShare(request, draws) : this.#pickFrom(found, request, draws);
   }
 
   /** As if the hosts of spent priorities could take nothing. */
