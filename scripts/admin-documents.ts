@@ -289,6 +289,10 @@ const TABLES: Readonly<Record<string, Listed>> = {
       'control_plane., cluster_manager.cds.control_plane., listener_manager.lds.control_plane., eds.control_plane., …',
     what: 'Streams to management servers: that of all types, and those of one; beside them the text `identifier`, the name that a server gives itself',
   },
+  LOAD_REPORTER_STATS: {
+    under: 'load_reporter.',
+    what: 'Reports of load to the server of `load_stats_config`',
+  },
   SECRET_STATS: { under: 'sds.<secret>.', what: 'Secrets in files' },
   DISPATCHER_STATS: {
     under: 'server.dispatcher., listener_manager.worker_<n>.dispatcher.',
@@ -332,7 +336,7 @@ const TABLES: Readonly<Record<string, Listed>> = {
 };
 
 /** Tables of which nothing is listed by name. */
-const UNLISTED = new Set(['HOST_TIME_STATS', 'OUTLIER_HOST_STATS']);
+const UNLISTED = new Set(['CLUSTER_LOAD_STATS', 'HOST_TIME_STATS', 'OUTLIER_HOST_STATS']);
 
 const AT_RUN_TIME = `## Named at run time
 

@@ -9,6 +9,7 @@ export type {
   LoadBootstrapResult,
   NodeSettings,
 } from './bootstrap/bootstrap-config.ts';
+export type { LoadReportingSettings } from './bootstrap/cluster-manager.ts';
 export type { DynamicResourcesSettings } from './bootstrap/dynamic-resources.ts';
 export { loadBootstrap, prepareLoading } from './bootstrap/load.ts';
 export type {
@@ -44,6 +45,13 @@ export {
   type StateRequest,
   stateRequestText,
 } from './discovery/exchange-messages.ts';
+export {
+  encodeClusterLoad,
+  encodeReportHead,
+  LOAD_REPORTING_PATH,
+  openReportRequest,
+  type ReportRequest,
+} from './discovery/load-messages.ts';
 export { offerRawResource, readRawResource } from './discovery/read-raw-resource.ts';
 export type { ResourceType } from './discovery/resource-type.ts';
 export {
@@ -76,6 +84,7 @@ export { encodeDelimited } from './proto/wire.ts';
 export { encodeMessage, headOf, partsOf, textOf } from './proto/wire-parts.ts';
 export type { AccessLoggerManifest, AccessLoggerManifests } from './resources/access-log/reported-log.ts';
 export { convertAddress } from './resources/address.ts';
+export { addressMessage } from './resources/address-message.ts';
 export { convertCidrRange } from './resources/cidr.ts';
 export type { Conversion } from './resources/conversion.ts';
 export { readDataSource } from './resources/data-source.ts';

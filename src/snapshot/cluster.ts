@@ -218,7 +218,10 @@ export interface EdsDiscoverySettings {
 }
 
 /** What an assignment says of its cluster as a whole. */
-export type AssignmentPolicy = Pick<ClusterSettings, 'overprovisioningFactor' | 'weightedPriorityHealth' | 'dropShare'>;
+export type AssignmentPolicy = Pick<
+  ClusterSettings,
+  'overprovisioningFactor' | 'weightedPriorityHealth' | 'dropShare' | 'dropCategory'
+>;
 
 /** Members of a cluster that come by discovery. */
 export interface AssignmentSettings {
@@ -422,6 +425,8 @@ export interface ClusterSettings {
   readonly weightedPriorityHealth: boolean;
   /** Of requests, which are turned away before a host is chosen; null for none. */
   readonly dropShare: Fraction | null;
+  /** By which reports of load name those; absent for none. */
+  readonly dropCategory?: string;
   /** Requests of a priority in panic have no host, instead of any. */
   readonly failsTrafficOnPanic: boolean;
   /** Localities get requests by their weights and their health, and hosts then of their locality's. */
@@ -563,6 +568,8 @@ export interface ClusterSnapshot {
   /** First cells of TIMEOUT_BUDGET_STATS and MESSAGE_SIZE_STATS, NO_CELLS where nobody wants to know. */
   readonly budgetBlock: number;
   readonly sizeBlock: number;
+  /** First cell of CLUSTER_LOAD_STATS; absent where no load is reported. */
+  readonly loadBlock?: number;
   /** First cell of TLS_STATS, NO_CELLS where no connection is secured. */
   readonly tlsBlock: number;
   /** First cell of HTTP2_STATS, NO_CELLS where requests go over HTTP/1 alone. */

@@ -5,6 +5,7 @@ export {
   type CircuitBreakerLimits,
   type CircuitBreakerOptions,
 } from './circuit-breakers.ts';
+export type { CounterLatch } from './counter-latch.ts';
 export { DNS_CACHE_GAUGES, type LookupUse } from './dns-cache-gauges.ts';
 export type { DynamicCounter } from './dynamic-counter.ts';
 export type { DynamicHistogram } from './dynamic-histogram.ts';

@@ -79,7 +79,7 @@ export class StatsStore {
     this.accepts = options.accepts;
     this.#bucketBounds = options.bucketBounds ?? (() => undefined);
     this.cells = this.#cellStore();
-    this.#latch = new CounterLatch((cell) => this.#kernel.counted(cell));
+    this.#latch = this.newLatch();
     this.#host = this.#prefixHost();
     this.#counts = this.scope('stats.').allocate(STATISTICS_STATS);
   }
@@ -113,6 +113,11 @@ export class StatsStore {
   /** To read and write cells of allocateUnnamed. */
   unnamedBlock<Rows extends StatRows>(table: StatTable<Rows>, cell: number): StatBlock<Rows> {
     return new StatBlock(table, cell, this.cells);
+  }
+
+  /** For one who wants increments of his own of such cells, whatever is reset. */
+  newLatch(): CounterLatch {
+    return new CounterLatch((cell) => this.#kernel.counted(cell));
   }
 
   /** Gives cells of allocateUnnamed back once no worker can write them any more. */

@@ -2,8 +2,15 @@
 // them, so that an assignment is put together piece by piece.
 
 import { TimeSlice } from '../../base/time-slice.ts';
-import { encodeMessage, headOf, jsonToStruct, type MessageType, partsOf, protoSchema } from '../../config/index.ts';
-import { addressJson } from '../render/address-json.ts';
+import {
+  addressMessage,
+  encodeMessage,
+  headOf,
+  jsonToStruct,
+  type MessageType,
+  partsOf,
+  protoSchema,
+} from '../../config/index.ts';
 import type { AssignmentView, EndpointsView, EndpointView } from '../views/index.ts';
 import {
   adminType,
@@ -126,7 +133,7 @@ function memberOf({ address, hostname, health, weight, metadata, check }: Endpoi
   const namespaces = Object.entries(metadata).map(([name, fields]) => [name, jsonToStruct(fields)]);
   return {
     endpoint: {
-      address: addressJson(address),
+      address: addressMessage(address),
       health_check_config: { port_value: check.port, hostname: check.hostname },
       hostname,
     },

@@ -2,9 +2,9 @@
 
 import { formatAddress } from '../../base/address.ts';
 import type { JsonObject } from '../../base/json.ts';
+import { addressMessage } from '../../config/index.ts';
 import { endpoint } from '../endpoint.ts';
 import { choice } from '../parameter.ts';
-import { addressJson } from '../render/address-json.ts';
 import { jsonBody } from '../render/json.ts';
 import { jsonResponse, textResponse } from '../response.ts';
 import type { ListenerView } from '../views/index.ts';
@@ -35,7 +35,7 @@ function listenerStatus({ name, addresses }: ListenerView): JsonObject {
   const [first, ...more] = addresses;
   return {
     ...(name === '' ? {} : { name }),
-    ...(first === undefined ? {} : { local_address: addressJson(first) }),
-    ...(more.length === 0 ? {} : { additional_local_addresses: more.map(addressJson) }),
+    ...(first === undefined ? {} : { local_address: addressMessage(first) }),
+    ...(more.length === 0 ? {} : { additional_local_addresses: more.map(addressMessage) }),
   };
 }

@@ -2,8 +2,8 @@
 // piece: a cluster may have 10,000 hosts.
 
 import type { JsonObject } from '../../base/json.ts';
+import { addressMessage } from '../../config/index.ts';
 import type { CheckView, CircuitBreakerView, ClusterView, EjectionView, HostView } from '../views/index.ts';
-import { addressJson } from './address-json.ts';
 import { CONFIGURED, HEALTH_FLAGS } from './health-flags.ts';
 
 /** Of a cluster in the list of all of them, and of a host in that of its cluster. */
@@ -39,7 +39,7 @@ export function hostJson(host: HostView, showsChecks: boolean): string {
   const { locality } = host;
   return indented(
     {
-      address: addressJson(host.address),
+      address: addressMessage(host.address),
       stats: statsJson(host),
       health_status: healthJson(host.healthFlags),
       ...rate('success_rate', host.successRate),

@@ -132,7 +132,7 @@ function convertBootstrap(
       faults,
       clusters,
     }),
-    ...convertClusterManager(bootstrap, input, faults),
+    ...convertClusterManager(bootstrap, input, conversion),
     watchdogs: convertWatchdogs(bootstrap, faults),
     metersLoops: bootstrap.enable_dispatcher_stats,
     overload: convertOverload(bootstrap.overload_manager, faults),

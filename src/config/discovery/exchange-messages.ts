@@ -88,6 +88,12 @@ export interface NodeMessage {
   readonly message: object;
 }
 
+/** The same node, which can do more. @param feature by the name that servers know it by. */
+export function withFeature({ message }: NodeMessage, feature: string): NodeMessage {
+  const { client_features: features = [] } = message as { client_features?: readonly string[] };
+  return { message: { ...message, client_features: [...features, feature] } };
+}
+
 /** @param bootstrap in its binary form. @param buildVersion what servers of the older interface are told; undefined for none. */
 export function nodeMessage(bootstrap: Uint8Array, buildVersion: string | undefined): NodeMessage {
   const schema = protoSchema();

@@ -146,6 +146,21 @@ export function convertApiSource(
   };
 }
 
+/** Of a service that has a stream of its own and brings no resources. @param at as convertApiSource. @returns as well. */
+export function convertServiceStream(
+  source: ApiConfigSource,
+  at: string,
+  conversion: SourceConversion,
+): Omit<GrpcSourceSettings, 'kind' | 'form' | 'rateLimit'> | undefined {
+  const converted = convertApiSource(source, at, conversion);
+  if (converted === undefined) return undefined;
+  const { servers, transportGeneration, nodeOnFirstMessageOnly, rateLimit } = converted;
+  if (rateLimit !== undefined) {
+    conversion.faults.warning(fieldPath(at, 'rate_limit_settings'), 'ignored: the server says how often it is told');
+  }
+  return { servers, transportGeneration, nodeOnFirstMessageOnly };
+}
+
 function convertServer(
   service: GrpcService,
   at: string,

@@ -1,6 +1,6 @@
 // What a load assignment says of overload → the share of requests that is turned away before a host is chosen.
 
-import type { Fraction } from '../../snapshot/index.ts';
+import type { AssignmentPolicy, Fraction } from '../../snapshot/index.ts';
 import type { FaultSink } from './fault-sink.ts';
 import type { ClusterLoadAssignment } from './messages.ts';
 import { fractionOf } from './runtime-settings.ts';
@@ -9,8 +9,18 @@ type Policy = NonNullable<ClusterLoadAssignment['policy']>;
 
 const MILLION = 1_000_000;
 
-/** @returns null where nothing is dropped. */
-export function convertDropShare(policy: Policy | null, at: string, faults: FaultSink): Fraction | null {
+/** The share is null where nothing is dropped; the early form has no category. */
+export function convertDrops(
+  policy: Policy | null,
+  at: string,
+  faults: FaultSink,
+): Pick<AssignmentPolicy, 'dropShare' | 'dropCategory'> {
+  const dropShare = convertDropShare(policy, at, faults);
+  const [category] = policy?.drop_overloads ?? [];
+  return { dropShare, ...(dropShare !== null && category !== undefined && { dropCategory: category.category }) };
+}
+
+function convertDropShare(policy: Policy | null, at: string, faults: FaultSink): Fraction | null {
   if (policy === null) return null;
   if (policy.drop_overloads.length === 0) return shareOfPercent(policy.drop_overload, `${at}.drop_overload`, faults);
   if (policy.drop_overload !== 0) {

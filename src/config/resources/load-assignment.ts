@@ -2,7 +2,7 @@
 // as a whole, wherever it stands.
 
 import type { AssignmentPolicy, AssignmentSettings, EdsDiscoverySettings } from '../../snapshot/index.ts';
-import { convertDropShare } from './drop-overloads.ts';
+import { convertDrops } from './drop-overloads.ts';
 import { convertLoadAssignment, StaticMembers } from './endpoint.ts';
 import type { FaultSink } from './fault-sink.ts';
 import type { ClusterLoadAssignment } from './messages.ts';
@@ -23,7 +23,7 @@ export function convertAssignmentPolicy(
       ? FACTOR_OF_ANY_HOST
       : valueOr(policy?.overprovisioning_factor, DEFAULT_OVERPROVISIONING_FACTOR),
     weightedPriorityHealth: policy?.weighted_priority_health ?? false,
-    dropShare: convertDropShare(policy, at, faults),
+    ...convertDrops(policy, at, faults),
   };
 }
 

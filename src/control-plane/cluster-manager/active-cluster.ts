@@ -41,6 +41,8 @@ import type { LbTables } from '../../wasm/lb.ts';
 import { HealthFlag, HealthMask } from '../../wasm/shared-memory.ts';
 import type { SharedMemoryOwner } from '../../wasm/shared-memory-owner.ts';
 import { Holdings } from '../holdings.ts';
+import type { ClusterLoad } from '../load-reporting/cluster-load.ts';
+import type { LoadLedger } from '../load-reporting/load-ledger.ts';
 import type { ActiveHost } from './active-host.ts';
 import { HashKeys } from './host-lists/hash-keys.ts';
 import { hashTableGauges, type ShowHashTable } from './host-lists/hash-table-gauges.ts';
@@ -84,6 +86,8 @@ export interface ClusterPlaces {
   readonly runtime: RuntimeValues;
   readonly clock: Clock;
   readonly local: LocalCluster;
+  /** Absent where no load is reported. */
+  readonly loads?: LoadLedger | undefined;
 }
 
 /** Totals are since the start. */
@@ -108,6 +112,8 @@ export class ActiveCluster {
   readonly #hostSet: HostSet;
   readonly #showHashTable: ShowHashTable | undefined;
   readonly #hashKeys: HashKeys;
+  /** Undefined where nobody is told of it. */
+  readonly #load: ClusterLoad | undefined;
   /** Undefined: all hosts have the transport socket of the cluster. */
   readonly #sockets: TransportSocketMatcher | undefined;
   readonly #check: HealthCheckSettings | undefined;
@@ -150,7 +156,12 @@ export class ActiveCluster {
       this.#sockets = matches && new TransportSocketMatcher(holdings, settings.statName, matches);
       this.#check = settings.healthCheck;
       this.#hostSet = new HostSet(places, flagsBeforeChecks(settings), settings.outlierDetection !== undefined);
-      const { name, circuitBreakers } = settings;
+      const { name, circuitBreakers, dropCategory } = settings;
+      this.#load = places.loads?.open(name, this.edsServiceName, () => this.#hostSet.hosts);
+      if (this.#load !== undefined) {
+        holdings.hold(() => this.#load!.close());
+        this.#load.dropIn(dropCategory ?? '');
+      }
       this.#limits = places.runtime.derived((values) => ({
         default: circuitLimits(values, name, 'default', circuitBreakers.default),
         high: circuitLimits(values, name, 'high', circuitBreakers.high),
@@ -180,6 +191,7 @@ export class ActiveCluster {
         addedViaApi,
         isHealthChecked: settings.healthCheck !== undefined,
         ...(lookups && { lookups }),
+        ...(this.#load && { loadBlock: this.#load.block }),
       });
     } catch (error) {
       holdings.close();
@@ -204,7 +216,7 @@ export class ActiveCluster {
   /** Gives everything back: no worker uses any of it any more, and nobody on this thread does after it. */
   close(): void {
     this.#places.memory.reclaimer.collect(() => {
-      for (const host of this.#hostSet.hosts) host.retire();
+      for (const host of this.#hostSet.hosts) this.#retire(host);
       this.#lists.retire();
     })();
     this.holdings.close();
@@ -238,8 +250,12 @@ export class ActiveCluster {
   /** The same with what is said of the cluster as a whole. */
   setAssignment(found: readonly HostSettings[], policy: AssignmentPolicy): (() => void) | undefined {
     const { settings } = this.#snapshot;
-    const next = { ...settings, ...policy };
-    return this.#update(found, JSON.stringify(next) === JSON.stringify(settings) ? settings : next);
+    // Without one it has none.
+    const { dropCategory: _former, ...others } = settings;
+    const next = { ...others, ...policy };
+    const free = this.#update(found, JSON.stringify(next) === JSON.stringify(settings) ? settings : next);
+    this.#load?.dropIn(policy.dropCategory ?? '');
+    return free;
   }
 
   /** The same as `setMembers` without those that stayed because they passed, and do no longer. */
@@ -273,7 +289,7 @@ export class ActiveCluster {
     this.stats.add('membership_change');
     this.#countMembers();
     return this.#places.memory.reclaimer.collect(() => {
-      for (const host of hosts) host.retire();
+      for (const host of hosts) this.#retire(host);
     });
   }
 
@@ -433,6 +449,16 @@ export class ActiveCluster {
     return this.#hostSet.hosts.toSorted((a, b) => a.priority - b.priority);
   }
 
+  #retire(host: ActiveHost): void {
+    const load = this.#load;
+    if (load !== undefined) {
+      load.leave(host);
+      // Before its cells are free.
+      this.#places.memory.reclaimer.retire(() => load.free(host));
+    }
+    host.retire();
+  }
+
   /** In the cluster's stats: members, subsets, tables. */
   #showLists(former: HostLists): void {
     this.#countSubsets(former.subsets, this.#lists.subsets);
@@ -483,7 +509,7 @@ export class ActiveCluster {
     if (added.size > 0 || removed.length > 0) this.stats.add('membership_change');
     this.#showLists(former.lists);
     return this.#places.memory.reclaimer.collect(() => {
-      for (const host of removed) host.retire();
+      for (const host of removed) this.#retire(host);
       former.lists.retire();
     });
   }

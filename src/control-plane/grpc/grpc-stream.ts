@@ -38,6 +38,8 @@ export interface GrpcStreamListener {
   /** What is sent from now on goes out. */
   onOpen(): void;
   onMessage(bytes: Buffer): void;
+  /** What was sent is on its way. */
+  onDrain(): void;
   /** @param reason undefined where the server has ended it with status 0. */
   onEnd(reason: string | undefined): void;
 }
@@ -85,6 +87,11 @@ export class GrpcStream {
   /** After `onOpen`. */
   send(message: Uint8Array): void {
     this.#stream?.write(frameOf(message));
+  }
+
+  /** More waits to be sent than the connection should hold. */
+  get isBackedUp(): boolean {
+    return this.#stream?.writableNeedDrain ?? false;
   }
 
   /** Messages wait where they are, or go on. */
@@ -145,6 +152,9 @@ export class GrpcStream {
     this.#stream = stream;
     const onHead = (head: IncomingHttpHeaders & { readonly ':status'?: number }): void => this.#answered(head);
     const onTrailers = (trailers: IncomingHttpHeaders): void => this.#noteStatus(trailers);
+    const onDrain = (): void => {
+      if (!this.#isOver) this.#listener.onDrain();
+    };
     const onData = (bytes: Buffer): void => this.#read(bytes);
     const onError = (error: Error): void => {
       this.#reason ??= faultOf(error);
@@ -157,6 +167,7 @@ export class GrpcStream {
       this.#end(stream.rstCode === NO_ERROR ? undefined : `reset with error ${stream.rstCode}`);
     stream.on('response', this.#faults.handler(WHERE, onHead));
     stream.on('trailers', this.#faults.handler(WHERE, onTrailers));
+    stream.on('drain', this.#faults.handler(WHERE, onDrain));
     stream.on('data', this.#faults.handler(WHERE, onData));
     stream.on('error', this.#faults.handler(WHERE, onError));
     stream.on('end', this.#faults.handler(WHERE, onEnd));

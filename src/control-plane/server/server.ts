@@ -31,6 +31,7 @@ import { type ConnectionsLeft, tellConnectionsLeft } from '../drain/connections-
 import { DrainManager } from '../drain/drain-manager.ts';
 import { ListenerManager } from '../listener-manager/listener-manager.ts';
 import { TicketSecret } from '../listener-manager/ticket-secret.ts';
+import { LoadReporting } from '../load-reporting/load-reporting.ts';
 import { connectionLimitOf, makeOverloadManager } from '../overload/make.ts';
 import type { OverloadManager } from '../overload/overload-manager.ts';
 import { RouteTables } from '../routes/route-tables.ts';
@@ -114,6 +115,8 @@ export class Server {
   readonly #overload: OverloadManager | undefined;
   readonly #dynamicResources: DynamicResources;
   readonly #sources: Sources;
+  /** Undefined where nobody is told of load. */
+  readonly #loadReporting: LoadReporting | undefined;
   readonly #fileWatches: FileWatches;
   readonly #tlsReloads: TlsReloads;
   readonly statSinks: StatSinks;
@@ -170,6 +173,14 @@ export class Server {
       buildVersion: deps.versionText,
     });
     const subscriptions = this.#sources;
+    this.#loadReporting = LoadReporting.of(bootstrap, {
+      stats: this.stats,
+      clock,
+      faults,
+      log: loggers.get('upstream'),
+      cluster: (name) => this.clusterManager.cluster(name),
+      buildVersion: deps.versionText,
+    });
     const lbKernel = new LbKernel(this.memory.shared, this.#lbModule);
     const runtime = new Runtime({
       stats: this.stats,
@@ -195,6 +206,7 @@ export class Server {
       outlierEventLogPath: bootstrap.outlierEventLogPath,
       headerPrefix: this.#headerPrefix,
       localCluster: bootstrap.localCluster,
+      loads: this.#loadReporting?.ledger,
       subscriptions,
       assignments: (settings, isLocal) => this.config.bootstrap.discoverable.assignments(settings, isLocal),
       hash: (text) => lbKernel.xxHash64(text),
@@ -468,6 +480,7 @@ export class Server {
     const open = async (): Promise<void> => {
       await clustersAreWarm;
       clustersAreReady();
+      this.#loadReporting?.start();
       const opening = listeners.map((listener, at) =>
         this.listenerManager.addStatic(listener, messages.listeners[at]).then(listenersAreReady[at]),
       );
@@ -545,6 +558,7 @@ export class Server {
     this.scopeSets.close();
     this.routeTables.close();
     this.#sources.close();
+    this.#loadReporting?.close();
     this.#flush.stop();
     this.statSinks.eventStream?.close();
     this.runtime.close();

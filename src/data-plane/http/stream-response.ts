@@ -125,6 +125,7 @@ export abstract class StreamResponse extends StreamRecord {
   onUpstreamFailure(failure: UpstreamFailure, transport: string, wasRetried: boolean): void {
     const reply = replies.upstreamReset(failure, transport, wasRetried);
     this.chargeUpstream(reply.status);
+    if (failure === 'overflow') this.upstream?.cluster.noteDropped(false);
     this.dropUpstream();
     this.flags |= flagBit(replies.failureFlag(failure));
     if (this.wantedFacts !== null) this.wantedFacts.upstreamTransportFailure = transport;

@@ -136,6 +136,7 @@ export abstract class OwnRequest implements AttemptClient, TimeoutOwner {
   }
 
   onUpstreamFailure(failure: UpstreamFailure): void {
+    if (failure === 'overflow') this.#cluster.noteDropped(false);
     this.#end();
     this.onFailure(failure);
   }

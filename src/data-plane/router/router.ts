@@ -333,6 +333,7 @@ export class Router {
     const reply = isMaintenance ? MAINTENANCE : DROPPED_OVERLOAD;
     const counter = isMaintenance ? upstream_rq_maintenance_mode : upstream_rq_drop_overload;
     this.#context.stats.values[cluster.statBase + counter]! += 1;
+    cluster.noteDropped(!isMaintenance);
     countStatus(this.#context, cluster, null, reply.status, stream, false);
     stream.reply(reply);
   }

@@ -20,7 +20,7 @@ import type {
 } from '../../snapshot/index.ts';
 import { withUpstreamContexts } from '../../snapshot/index.ts';
 import type { DynamicCounter, DynamicHistogram } from '../../stats/index.ts';
-import { CLUSTER_STATS, cleanStatName, HTTP1_STATS } from '../../stats/index.ts';
+import { CLUSTER_LOAD_STATS, CLUSTER_STATS, cleanStatName, HTTP1_STATS } from '../../stats/index.ts';
 import { ClusterCount, ClusterPriority } from '../../wasm/shared-records.ts';
 import { RequestForm } from '../http/codec/http1/request-form.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
@@ -51,6 +51,8 @@ import { ResponseCodeStats } from './response-code-stats.ts';
 import type { RetiredHosts } from './retired-hosts.ts';
 import { Transports } from './tls/transports.ts';
 import type { UpstreamTls } from './tls/upstream-tls.ts';
+
+const { rq_dropped, rq_drop_overload } = CLUSTER_LOAD_STATS.index;
 
 /** What an upstream may send as head, unless its cluster says otherwise. */
 const RESPONSE_HEAD_LIMITS: ResponseHeadLimits = { maxHeadBytes: 60 * 1024, maxFields: 100 };
@@ -121,6 +123,8 @@ export class Cluster {
   #order: readonly Host[] = [];
   /** By the address of the record: a host that has left and comes again has another one. */
   readonly #hosts = new Map<number, Host>();
+  /** Of CLUSTER_LOAD_STATS; null where no load is reported. */
+  readonly #loadBase: number | null;
   /** Null where all connections are plain. */
   readonly #transports: Transports | null;
   #uses = 0;
@@ -162,6 +166,7 @@ export class Cluster {
     this.hasher = policies.length === 0 ? null : new RequestHasher(policies);
     this.statBase = context.stats.base(snapshot.statBlock);
     this.http2StatBase = context.stats.base(snapshot.http2Block);
+    this.#loadBase = snapshot.loadBlock === undefined ? null : context.stats.base(snapshot.loadBlock);
     this.destinations = this.#destinations(snapshot);
     const { circuitBreakers } = settings;
     const breaker = (priority: ClusterPriority, limits: CircuitBreakerThresholds): CircuitBreaker =>
@@ -206,6 +211,13 @@ export class Cluster {
 
   get hosts(): readonly Host[] {
     return this.destinations === null ? this.#order : [...this.#hosts.values()];
+  }
+
+  /** A request of a client or of the proxy's own has been turned away for the sake of the cluster. @param isAssigned by its load assignment. */
+  noteDropped(isAssigned: boolean): void {
+    if (this.#loadBase === null) return;
+    this.#context.stats.values[this.#loadBase + rq_dropped]! += 1;
+    if (isAssigned) this.#context.stats.values[this.#loadBase + rq_drop_overload]! += 1;
   }
 
   breakerFor(priority: ClusterPriority): CircuitBreaker {

@@ -1,4 +1,4 @@
-// One upstream host. These have no name of their own among the stats: /clusters lists them per host.
+// One upstream host, and what of a cluster is only reported. These have no name of their own among the stats: /clusters lists hosts.
 
 import { statTable } from '../stat-table.ts';
 
@@ -27,4 +27,12 @@ export const OUTLIER_HOST_STATS = statTable({
   external_success: 'counter',
   local_total: 'counter',
   local_success: 'counter',
+});
+
+/** What one cluster has turned away, for reports of load; nobody lists it. */
+export const CLUSTER_LOAD_STATS = statTable({
+  /** For want of room, by maintenance mode, or by the next. */
+  rq_dropped: 'counter',
+  /** Of those, by what a load assignment says of overload. */
+  rq_drop_overload: 'counter',
 });

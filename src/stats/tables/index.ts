@@ -11,7 +11,7 @@ export {
 } from './cluster.ts';
 export { DNS_CACHE_STATS } from './dns-cache.ts';
 export { MAGLEV_STATS, RING_HASH_STATS } from './hash-balancers.ts';
-export { HOST_STATS, HOST_TIME_STATS, OUTLIER_HOST_STATS } from './host.ts';
+export { CLUSTER_LOAD_STATS, HOST_STATS, HOST_TIME_STATS, OUTLIER_HOST_STATS } from './host.ts';
 export { HTTP_STATS } from './http.ts';
 export { HTTP1_STATS } from './http1.ts';
 export { HTTP2_STATS, type Http2Stat } from './http2.ts';
@@ -32,6 +32,7 @@ export {
   DISPATCHER_STATS,
   FILESYSTEM_STATS,
   LISTENER_MANAGER_STATS,
+  LOAD_REPORTER_STATS,
   ROUTE_DISCOVERY_STATS,
   RUNTIME_STATS,
   SCOPE_DISCOVERY_STATS,

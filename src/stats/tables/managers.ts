@@ -70,6 +70,18 @@ export const CONTROL_PLANE_STATS = statTable({
   rate_limit_enforced: 'counter',
 });
 
+/** load_reporter.*, where loads are reported; the words are those of the server. */
+export const LOAD_REPORTER_STATS = statTable({
+  /** Messages that say what to report. */
+  requests: 'counter',
+  /** Reports that were sent. */
+  responses: 'counter',
+  /** Streams that have failed or could not be had, and messages that mean nothing. */
+  errors: 'counter',
+  /** Streams that were begun in the place of another. */
+  retries: 'counter',
+});
+
 /** What the server calls itself, as a text readout beside them. */
 export const CONTROL_PLANE_IDENTIFIER = 'identifier';
 

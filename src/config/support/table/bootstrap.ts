@@ -175,7 +175,7 @@ export const BOOTSTRAP_SUPPORT: SupportTable = {
   'proxy.config.bootstrap.v3.ClusterManager': {
     otherwise: warned(),
     fields: {
-      load_stats_config: warned('a sink of stats_sinks tells of the load of clusters'),
+      load_stats_config: supported('reports by a stream of gRPC, whatever api_type says'),
       enable_deferred_cluster_creation: warned('workers make a cluster when somebody asks for it, anyway'),
       outlier_detection: supported(),
       local_cluster_name: supported('turns zone aware routing on'),

@@ -23,8 +23,15 @@ export interface ServerLinkListener {
   /** A stream begins: what is sent from now on goes out. */
   onOpen(): void;
   onMessage(bytes: Buffer): void;
-  /** The stream is over, or none could be had; another one follows. */
-  onLost(): void;
+  /**
+   * The stream is over, or none could be had; another one follows.
+   * @param reason undefined where the server has ended it with status 0.
+   */
+  onLost(reason: string | undefined): void;
+  /** The server has taken what it was sent. */
+  onDrain?(): void;
+  /** Another one is about to be tried. */
+  onRetry?(): void;
 }
 
 export interface ServerLinkDependencies {
@@ -77,6 +84,11 @@ export class ServerLink {
     return this.#isOpen;
   }
 
+  /** The server does not take what it is sent. */
+  get isBackedUp(): boolean {
+    return this.#stream?.isBackedUp ?? false;
+  }
+
   /** Name of the cluster that is spoken to, or would be next. */
   get server(): string {
     return this.#servers[this.#turn]!.cluster;
@@ -110,8 +122,9 @@ export class ServerLink {
     const host = cluster && this.#rotation.nextHost(cluster);
     if (cluster === undefined || host === undefined) {
       const what = cluster === undefined ? 'is not there yet' : 'has no host';
-      this.#complain(`cluster ${settings.cluster} ${what}`);
-      this.#listener.onLost();
+      const complaint = `cluster ${settings.cluster} ${what}`;
+      this.#complain(complaint);
+      this.#listener.onLost(complaint);
       this.#again(cluster === undefined ? HOSTLESS_PAUSE_MS : this.#pauseMs());
       return;
     }
@@ -145,6 +158,7 @@ export class ServerLink {
           this.#backoff.reset();
           this.#listener.onMessage(bytes);
         },
+        onDrain: () => this.#listener.onDrain?.(),
         onEnd: (reason) => {
           cluster.stats.add('upstream_rq_active', -1);
           this.#lost(label, reason);
@@ -161,7 +175,7 @@ export class ServerLink {
     if (reason === undefined) this.#deps.log.info(`management server ${label} has ended the stream`);
     else this.#complain(`${label}: ${reason}`);
     const pauseMs = this.#pauseMs();
-    this.#listener.onLost();
+    this.#listener.onLost(reason);
     this.#again(pauseMs);
   }
 
@@ -178,7 +192,10 @@ export class ServerLink {
 
   #again(pauseMs: number): void {
     if (this.#isClosed) return;
-    this.#endPause = this.#deps.clock.after(pauseMs, () => this.#connect());
+    this.#endPause = this.#deps.clock.after(pauseMs, () => {
+      this.#listener.onRetry?.();
+      this.#connect();
+    });
   }
 
   #complain(complaint: string): void {

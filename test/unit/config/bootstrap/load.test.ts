@@ -363,7 +363,7 @@ describe('the faults of a bootstrap', () => {
   it('repeat no warning that many clusters share, but count it', () => {
     const clusters = Array.from({ length: 3 }, (_, index) => clusterNamed(`c${index}`, { lrs_server: {} }));
     assert.deepEqual(faultTexts(load(withClusters(...clusters)), 'warning'), [
-      'static_resources.clusters[0].lrs_server: lrs_server is not supported by this build; a sink of stats_sinks tells of the load of clusters (here and at 2 more)',
+      'static_resources.clusters[0].lrs_server: lrs_server is not supported by this build; cluster_manager.load_stats_config names the server that asks for load, of whatever cluster (here and at 2 more)',
     ]);
   });
 });
