@@ -31,6 +31,7 @@ const ARGUMENTS: Readonly<Record<Argument, string>> = {
   state: '(NAME:STYLE)',
   style: '(STYLE)',
   metadata: '(SOURCE:NAMESPACE:KEY:…)',
+  path: '(EXTENT:SOURCE)',
 };
 
 function row([name, { argument, says }]: readonly [string, OperatorRow]): string {

@@ -21,14 +21,18 @@ export type FormatOperator =
   | 'DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT'
   | 'DOWNSTREAM_REMOTE_PORT'
   | 'DOWNSTREAM_LOCAL_DNS_SAN'
+  | 'DOWNSTREAM_LOCAL_EMAIL_SAN'
+  | 'DOWNSTREAM_LOCAL_IP_SAN'
   | 'DOWNSTREAM_LOCAL_SUBJECT'
   | 'DOWNSTREAM_LOCAL_URI_SAN'
   | 'DOWNSTREAM_PEER_CERT'
   | 'DOWNSTREAM_PEER_CERT_V_END'
   | 'DOWNSTREAM_PEER_CERT_V_START'
   | 'DOWNSTREAM_PEER_DNS_SAN'
+  | 'DOWNSTREAM_PEER_EMAIL_SAN'
   | 'DOWNSTREAM_PEER_FINGERPRINT_1'
   | 'DOWNSTREAM_PEER_FINGERPRINT_256'
+  | 'DOWNSTREAM_PEER_IP_SAN'
   | 'DOWNSTREAM_PEER_ISSUER'
   | 'DOWNSTREAM_PEER_SERIAL'
   | 'DOWNSTREAM_PEER_SUBJECT'
@@ -46,9 +50,11 @@ export type FormatOperator =
   | 'GRPC_STATUS_NUMBER'
   | 'LOCAL_REPLY_BODY'
   | 'METADATA'
+  | 'PATH'
   | 'PROTOCOL'
   | 'QUERY_PARAM'
   | 'REQ'
+  | 'REQ_WITHOUT_QUERY'
   | 'REQUEST_DURATION'
   | 'REQUEST_HEADERS_BYTES'
   | 'REQUEST_TX_DURATION'
@@ -80,8 +86,12 @@ export type FormatOperator =
   | 'UPSTREAM_LOCAL_ADDRESS_WITHOUT_PORT'
   | 'UPSTREAM_LOCAL_PORT'
   | 'UPSTREAM_PEER_CERT'
+  | 'UPSTREAM_PEER_DNS_SAN'
+  | 'UPSTREAM_PEER_EMAIL_SAN'
+  | 'UPSTREAM_PEER_IP_SAN'
   | 'UPSTREAM_PEER_ISSUER'
   | 'UPSTREAM_PEER_SUBJECT'
+  | 'UPSTREAM_PEER_URI_SAN'
   | 'UPSTREAM_PROTOCOL'
   | 'UPSTREAM_REMOTE_ADDRESS'
   | 'UPSTREAM_REMOTE_ADDRESS_WITHOUT_PORT'
@@ -99,8 +109,8 @@ export interface FormatCommand {
   /** ABSENT: an operator of something that this build does not have (filter state); it never has a value. */
   readonly operator: FormatOperator | 'ABSENT';
   /**
-   * Header names in lower case, in order of preference; the parameter's name; the time's format; a style of names; or a
-   * MetadataSource, a namespace and the keys that lead to a value.
+   * Header names in lower case, in order of preference; the parameter's name; the time's format; a style of names; a part
+   * of the path and whose; or a MetadataSource, a namespace and the keys that lead to a value.
    */
   readonly args: readonly string[];
   /** Values are cut behind this many characters; 0 for no limit. */

@@ -225,7 +225,6 @@ describe('a log to a collector is refused', () => {
       { grpc_service: { envoy_grpc: { cluster_name: 'log' } } },
       /cluster "log" does not exist/,
     ],
-    ['with formatters', { ...GRPC, formatters: [{ name: 'x' }] }, /formatters is not supported/],
   ] as const) {
     test(name, async () => {
       const listener = filteredListener([], [routeTo('/')], { manager: { access_log: [log(fields)] } });

@@ -75,6 +75,25 @@ function headerReader(
   return (facts) => find(facts, first) ?? find(facts, second);
 }
 
+function withoutQuery(read: ReadValue): ReadValue {
+  return (facts) => {
+    const value = read(facts);
+    const query = typeof value === 'string' ? value.indexOf('?') : -1;
+    return query === -1 ? value : String(value).slice(0, query);
+  };
+}
+
+const PATH_HEADERS: Readonly<Record<string, readonly string[]>> = {
+  ORIG_OR_PATH: ['x-envoy-original-path', ':path'],
+  ORIG: ['x-envoy-original-path'],
+  PATH: [':path'],
+};
+
+function pathReader([extent, source]: readonly string[]): ReadValue {
+  const read = headerReader(PATH_HEADERS[source!]!, (facts, name) => facts.requestHeader(name));
+  return extent === 'NQ' ? withoutQuery(read) : read;
+}
+
 function queryReader([name = '']: readonly string[]): ReadValue {
   return (facts) => {
     const path = facts.requestHeader(':path') ?? '';
@@ -189,14 +208,18 @@ const READERS: Readonly<Record<FormatOperator, MakeReader>> = {
   DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT: plain((facts) => ipOf(facts.client)),
   DOWNSTREAM_REMOTE_PORT: plain((facts) => positive(facts.client.port)),
   DOWNSTREAM_LOCAL_DNS_SAN: ofCertificate('own', ({ names }) => names.dns.join()),
+  DOWNSTREAM_LOCAL_EMAIL_SAN: ofCertificate('own', ({ names }) => names.email.join()),
+  DOWNSTREAM_LOCAL_IP_SAN: ofCertificate('own', ({ names }) => names.ip.join()),
   DOWNSTREAM_LOCAL_SUBJECT: ofCertificate('own', ({ subject }) => subject),
   DOWNSTREAM_LOCAL_URI_SAN: ofCertificate('own', ({ names }) => names.uri.join()),
   DOWNSTREAM_PEER_CERT: ofCertificate('peer', inPem),
   DOWNSTREAM_PEER_CERT_V_END: (args) => validity(args, ({ validToDate }) => validToDate),
   DOWNSTREAM_PEER_CERT_V_START: (args) => validity(args, ({ validFromDate }) => validFromDate),
   DOWNSTREAM_PEER_DNS_SAN: ofCertificate('peer', ({ names }) => names.dns.join()),
+  DOWNSTREAM_PEER_EMAIL_SAN: ofCertificate('peer', ({ names }) => names.email.join()),
   DOWNSTREAM_PEER_FINGERPRINT_1: ofCertificate('peer', ({ certificate }) => digits(certificate.fingerprint)),
   DOWNSTREAM_PEER_FINGERPRINT_256: ofCertificate('peer', ({ certificate }) => digits(certificate.fingerprint256)),
+  DOWNSTREAM_PEER_IP_SAN: ofCertificate('peer', ({ names }) => names.ip.join()),
   DOWNSTREAM_PEER_ISSUER: ofCertificate('peer', ({ issuer }) => issuer),
   DOWNSTREAM_PEER_SERIAL: ofCertificate('peer', ({ certificate }) => certificate.serialNumber.toLowerCase()),
   DOWNSTREAM_PEER_SUBJECT: ofCertificate('peer', ({ subject }) => subject),
@@ -214,9 +237,11 @@ const READERS: Readonly<Record<FormatOperator, MakeReader>> = {
   GRPC_STATUS_NUMBER: () => grpcReader(['NUMBER']),
   LOCAL_REPLY_BODY: plain(({ localReplyBody: body }) => (body === undefined ? undefined : utf8Bytes(body))),
   METADATA: metadataReader,
+  PATH: pathReader,
   PROTOCOL: plain((facts) => text(facts.protocol)),
   QUERY_PARAM: queryReader,
   REQ: (args) => headerReader(args, (facts, name) => facts.requestHeader(name)),
+  REQ_WITHOUT_QUERY: (args) => withoutQuery(headerReader(args, (facts, name) => facts.requestHeader(name))),
   REQUEST_DURATION: plain((facts) => known(facts.requestDurationMs)),
   REQUEST_HEADERS_BYTES: plain((facts) => facts.requestHeadersBytes),
   REQUEST_TX_DURATION: plain((facts) => known(facts.requestTxDurationMs)),
@@ -250,8 +275,12 @@ const READERS: Readonly<Record<FormatOperator, MakeReader>> = {
   UPSTREAM_LOCAL_ADDRESS_WITHOUT_PORT: plain((facts) => ipOf(facts.upstream?.local)),
   UPSTREAM_LOCAL_PORT: plain((facts) => positive(facts.upstream?.local.port)),
   UPSTREAM_PEER_CERT: ofUpstream(inPem),
+  UPSTREAM_PEER_DNS_SAN: ofUpstream(({ names }) => names.dns.join()),
+  UPSTREAM_PEER_EMAIL_SAN: ofUpstream(({ names }) => names.email.join()),
+  UPSTREAM_PEER_IP_SAN: ofUpstream(({ names }) => names.ip.join()),
   UPSTREAM_PEER_ISSUER: ofUpstream(({ issuer }) => issuer),
   UPSTREAM_PEER_SUBJECT: ofUpstream(({ subject }) => subject),
+  UPSTREAM_PEER_URI_SAN: ofUpstream(({ names }) => names.uri.join()),
   UPSTREAM_PROTOCOL: plain((facts) => text(facts.upstream?.protocol ?? '')),
   UPSTREAM_REMOTE_ADDRESS: plain((facts) => fullOf(facts.upstream?.remote)),
   UPSTREAM_REMOTE_ADDRESS_WITHOUT_PORT: plain((facts) => ipOf(facts.upstream?.remote)),

@@ -5478,6 +5478,12 @@ export interface UdpProxyRoute {
   cluster: string;
 }
 
+/** proxy.extensions.formatter.metadata.v3.Metadata */
+export interface FormatterMetadataMetadata {}
+
+/** proxy.extensions.formatter.req_without_query.v3.ReqWithoutQuery */
+export interface ReqWithoutQuery {}
+
 /** proxy.extensions.health_check.event_sinks.file.v3.HealthCheckEventFileSink */
 export interface HealthCheckEventFileSink {
   event_log_path: string;
@@ -5544,6 +5550,23 @@ export interface XffTrustedCidrs {
 /** proxy.extensions.http.stateful_session.cookie.v3.CookieBasedSessionState */
 export interface CookieBasedSessionState {
   cookie: Cookie | null;
+}
+
+/** proxy.extensions.http.stateful_session.envelope.v3.EnvelopeSessionState */
+export interface EnvelopeSessionState {
+  header: EnvelopeSessionState_Header | null;
+  sse_endpoint_message: EnvelopeSessionState_SseEndpointMessage | null;
+  readonly session_mode?: 'header' | 'sse_endpoint_message';
+}
+
+/** proxy.extensions.http.stateful_session.envelope.v3.EnvelopeSessionState.Header */
+export interface EnvelopeSessionState_Header {
+  name: string;
+}
+
+/** proxy.extensions.http.stateful_session.envelope.v3.EnvelopeSessionState.SseEndpointMessage */
+export interface EnvelopeSessionState_SseEndpointMessage {
+  param_name: string;
 }
 
 /** proxy.extensions.http.stateful_session.header.v3.HeaderBasedSessionState */
@@ -5750,7 +5773,7 @@ export interface Ip {
 }
 
 /** proxy.extensions.matching.input_matchers.metadata.v3.Metadata */
-export interface MetadataMetadata {
+export interface InputMatchersMetadataMetadata {
   value: ValueMatcher | null;
   invert: boolean;
 }
@@ -7012,6 +7035,8 @@ export interface MessageTypes {
   'proxy.extensions.filters.udp.udp_proxy.v3.UdpProxyConfig.HashPolicy': UdpProxyConfig_HashPolicy;
   'proxy.extensions.filters.udp.udp_proxy.v3.UdpProxyConfig.UdpAccessLogOptions': UdpProxyConfig_UdpAccessLogOptions;
   'proxy.extensions.filters.udp.udp_proxy.v3.Route': UdpProxyRoute;
+  'proxy.extensions.formatter.metadata.v3.Metadata': FormatterMetadataMetadata;
+  'proxy.extensions.formatter.req_without_query.v3.ReqWithoutQuery': ReqWithoutQuery;
   'proxy.extensions.health_check.event_sinks.file.v3.HealthCheckEventFileSink': HealthCheckEventFileSink;
   'proxy.extensions.health_checkers.redis.v3.Redis': Redis;
   'proxy.extensions.http.cache.simple_http_cache.v3.SimpleHttpCacheConfig': SimpleHttpCacheConfig;
@@ -7023,6 +7048,9 @@ export interface MessageTypes {
   'proxy.extensions.http.original_ip_detection.xff.v3.XffConfig': XffConfig;
   'proxy.extensions.http.original_ip_detection.xff.v3.XffTrustedCidrs': XffTrustedCidrs;
   'proxy.extensions.http.stateful_session.cookie.v3.CookieBasedSessionState': CookieBasedSessionState;
+  'proxy.extensions.http.stateful_session.envelope.v3.EnvelopeSessionState': EnvelopeSessionState;
+  'proxy.extensions.http.stateful_session.envelope.v3.EnvelopeSessionState.Header': EnvelopeSessionState_Header;
+  'proxy.extensions.http.stateful_session.envelope.v3.EnvelopeSessionState.SseEndpointMessage': EnvelopeSessionState_SseEndpointMessage;
   'proxy.extensions.http.stateful_session.header.v3.HeaderBasedSessionState': HeaderBasedSessionState;
   'proxy.extensions.internal_redirect.allow_listed_routes.v3.AllowListedRoutesConfig': AllowListedRoutesConfig;
   'proxy.extensions.internal_redirect.previous_routes.v3.PreviousRoutesConfig': PreviousRoutesConfig;
@@ -7062,7 +7090,7 @@ export interface MessageTypes {
   'proxy.extensions.matching.common_inputs.ssl.v3.SubjectInput': SubjectInput;
   'proxy.extensions.matching.input_matchers.consistent_hashing.v3.ConsistentHashing': ConsistentHashing;
   'proxy.extensions.matching.input_matchers.ip.v3.Ip': Ip;
-  'proxy.extensions.matching.input_matchers.metadata.v3.Metadata': MetadataMetadata;
+  'proxy.extensions.matching.input_matchers.metadata.v3.Metadata': InputMatchersMetadataMetadata;
   'proxy.extensions.matching.input_matchers.runtime_fraction.v3.RuntimeFraction': RuntimeFraction;
   'proxy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig': CaresDnsResolverConfig;
   'proxy.extensions.path.match.uri_template.v3.UriTemplateMatchConfig': UriTemplateMatchConfig;

@@ -29,6 +29,8 @@ const NAMES: readonly string[] = [
 ];
 const MISSING = '-';
 const STYLES: readonly string[] = ['CAMEL_STRING', 'SNAKE_STRING', 'NUMBER'];
+const PATH_EXTENTS: readonly string[] = ['WQ', 'NQ'];
+const PATH_SOURCES: readonly string[] = ['ORIG_OR_PATH', 'ORIG', 'PATH'];
 
 /** A command, literal text, or what is wrong. */
 type Settled = FormatSegment | { readonly error: string };
@@ -100,6 +102,8 @@ function command(
       return { operator, args: [argument], maxLength };
     case 'style':
       return styleCommand(operator, argument || 'CAMEL_STRING', maxLength);
+    case 'path':
+      return pathCommand(operator, argument ?? '', maxLength);
     case 'state':
       return stateCommand(operator, argument ?? '', maxLength);
     case 'metadata':
@@ -116,6 +120,23 @@ function styleCommand(
 ): FormatCommand | { readonly error: string } {
   if (STYLES.includes(style)) return { operator, args: [style], maxLength };
   return { error: `${operator} knows the styles ${STYLES.join(', ')}, not ${quote(style)}` };
+}
+
+/** `EXTENT:SOURCE`, of which either may be left out. */
+function pathCommand(
+  operator: FormatOperator,
+  argument: string,
+  maxLength: number,
+): FormatCommand | { readonly error: string } {
+  const [extent = '', source = '', ...more] = argument.split(':');
+  if (more.length > 0) return { error: `${operator}(${argument}): takes two arguments at most` };
+  if (extent !== '' && !PATH_EXTENTS.includes(extent)) {
+    return { error: `${operator} knows ${PATH_EXTENTS.join(', ')} first, not ${quote(extent)}` };
+  }
+  if (source !== '' && !PATH_SOURCES.includes(source)) {
+    return { error: `${operator} knows ${PATH_SOURCES.join(', ')} behind that, not ${quote(source)}` };
+  }
+  return { operator, args: [extent || PATH_EXTENTS[0]!, source || PATH_SOURCES[0]!], maxLength };
 }
 
 /** `NAME`, `NAME:TYPED` or `NAME:PLAIN`; names may hold colons. */

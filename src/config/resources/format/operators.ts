@@ -3,8 +3,11 @@
 
 import type { FormatOperator, MetadataSource } from '../../../snapshot/index.ts';
 
-/** What stands between the parentheses: nothing, a header with a fallback, a time's format, a name, a style of names, whose metadata, or a name of filter state and a style. */
-export type Argument = 'none' | 'state' | 'header' | 'time' | 'name' | 'style' | 'metadata';
+/**
+ * What stands between the parentheses: nothing, a header with a fallback, a time's format, a name, a style of names, whose metadata,
+ * a name of filter state and a style, or how much of the path and of which.
+ */
+export type Argument = 'none' | 'state' | 'header' | 'time' | 'name' | 'style' | 'metadata' | 'path';
 
 export interface OperatorRow {
   readonly argument: Argument;
@@ -37,14 +40,18 @@ export const OPERATORS: Readonly<Record<FormatOperator, OperatorRow>> = {
   DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT: { argument: 'none', says: 'the same without its port' },
   DOWNSTREAM_REMOTE_PORT: { argument: 'none', says: 'the port alone' },
   DOWNSTREAM_LOCAL_DNS_SAN: { argument: 'none', says: 'DNS names of the certificate that the client was shown' },
+  DOWNSTREAM_LOCAL_EMAIL_SAN: { argument: 'none', says: 'e-mail addresses of that certificate' },
+  DOWNSTREAM_LOCAL_IP_SAN: { argument: 'none', says: 'IP addresses of that certificate' },
   DOWNSTREAM_LOCAL_SUBJECT: { argument: 'none', says: 'subject of that certificate' },
   DOWNSTREAM_LOCAL_URI_SAN: { argument: 'none', says: 'URIs of that certificate' },
   DOWNSTREAM_PEER_CERT: { argument: 'none', says: "the client's certificate, PEM, percent-encoded" },
   DOWNSTREAM_PEER_CERT_V_END: { argument: 'time', says: 'when it ceases to be valid' },
   DOWNSTREAM_PEER_CERT_V_START: { argument: 'time', says: 'when it begins to be valid' },
   DOWNSTREAM_PEER_DNS_SAN: { argument: 'none', says: 'its DNS names' },
+  DOWNSTREAM_PEER_EMAIL_SAN: { argument: 'none', says: 'its e-mail addresses' },
   DOWNSTREAM_PEER_FINGERPRINT_1: { argument: 'none', says: 'its SHA-1 fingerprint, in hexadecimal digits' },
   DOWNSTREAM_PEER_FINGERPRINT_256: { argument: 'none', says: 'its SHA-256 fingerprint' },
+  DOWNSTREAM_PEER_IP_SAN: { argument: 'none', says: 'its IP addresses' },
   DOWNSTREAM_PEER_ISSUER: { argument: 'none', says: 'its issuer' },
   DOWNSTREAM_PEER_SERIAL: { argument: 'none', says: 'its serial number, in hexadecimal digits' },
   DOWNSTREAM_PEER_SUBJECT: { argument: 'none', says: 'its subject' },
@@ -71,9 +78,14 @@ export const OPERATORS: Readonly<Record<FormatOperator, OperatorRow>> = {
     argument: 'metadata',
     says: 'value in the metadata of one of the sources below: `METADATA(ROUTE:namespace:key:key)`',
   },
+  PATH: {
+    argument: 'path',
+    says: 'path of the request, with its query (`WQ`) or without (`NQ`), from `x-envoy-original-path` (`ORIG`), from `:path` (`PATH`), or from the first of the two that is there (`ORIG_OR_PATH`): `PATH(NQ:ORIG)`; all of it without an argument',
+  },
   PROTOCOL: { argument: 'none', says: '`HTTP/1.1`, `HTTP/2`, `HTTP/1.0`' },
   QUERY_PARAM: { argument: 'name', says: 'value of a parameter in the query' },
   REQ: { argument: 'header', says: 'header of the request, or `:method`, `:path`, `:authority`, `:scheme`' },
+  REQ_WITHOUT_QUERY: { argument: 'header', says: 'the same up to the first `?` in it' },
   REQUEST_DURATION: { argument: 'none', says: 'milliseconds from the start to the last byte of the request' },
   REQUEST_HEADERS_BYTES: { argument: 'none', says: "bytes of the request's head" },
   REQUEST_TX_DURATION: { argument: 'none', says: 'milliseconds from the start to the last byte to the upstream' },
@@ -111,8 +123,12 @@ export const OPERATORS: Readonly<Record<FormatOperator, OperatorRow>> = {
   UPSTREAM_LOCAL_ADDRESS_WITHOUT_PORT: { argument: 'none', says: 'the same without its port' },
   UPSTREAM_LOCAL_PORT: { argument: 'none', says: 'the port alone' },
   UPSTREAM_PEER_CERT: { argument: 'none', says: "the host's certificate, PEM, percent-encoded" },
+  UPSTREAM_PEER_DNS_SAN: { argument: 'none', says: 'its DNS names' },
+  UPSTREAM_PEER_EMAIL_SAN: { argument: 'none', says: 'its e-mail addresses' },
+  UPSTREAM_PEER_IP_SAN: { argument: 'none', says: 'its IP addresses' },
   UPSTREAM_PEER_ISSUER: { argument: 'none', says: 'its issuer' },
   UPSTREAM_PEER_SUBJECT: { argument: 'none', says: 'its subject' },
+  UPSTREAM_PEER_URI_SAN: { argument: 'none', says: 'its URIs' },
   UPSTREAM_PROTOCOL: { argument: 'none', says: 'protocol spoken with the host' },
   UPSTREAM_REMOTE_ADDRESS: { argument: 'none', says: 'address of the host' },
   UPSTREAM_REMOTE_ADDRESS_WITHOUT_PORT: { argument: 'none', says: 'the same without its port' },

@@ -6,10 +6,17 @@ import {
   rejected,
   type SupportTable,
   supported,
+  supportedAs,
   supportedWhole,
-  warned,
 } from '../verdict.ts';
-import { FILE_ACCESS_LOG, READ_AS_TYPED, STDERR_ACCESS_LOG, STDOUT_ACCESS_LOG } from './extensions.ts';
+import {
+  FILE_ACCESS_LOG,
+  METADATA_FORMATTER,
+  READ_AS_TYPED,
+  REQ_WITHOUT_QUERY,
+  STDERR_ACCESS_LOG,
+  STDOUT_ACCESS_LOG,
+} from './extensions.ts';
 
 /** A log without its filter would say more than the operator wants to be written down. */
 const UNFILTERED = rejected();
@@ -102,8 +109,17 @@ export const ACCESS_LOG_SUPPORT: SupportTable = {
       omit_empty_values: supported(),
       content_type: supported('concerns replies only'),
       json_format_options: supported('keys are always sorted'),
-      formatters: warned('operators of extensions are unknown'),
+      formatters: supportedAs('formatter', 'their operators are there anyway'),
     },
   },
+  'proxy.config.core.v3.TypedExtensionConfig (formatter)': {
+    otherwise: rejected(),
+    fields: {
+      name: supported(),
+      typed_config: extensionsElseWarned([REQ_WITHOUT_QUERY, METADATA_FORMATTER], 'operators of others are unknown'),
+    },
+  },
+  [REQ_WITHOUT_QUERY]: { otherwise: supported(), fields: {} },
+  [METADATA_FORMATTER]: { otherwise: supported(), fields: {} },
   'proxy.config.core.v3.JsonFormatOptions': { otherwise: rejected(), fields: { sort_properties: supported() } },
 };

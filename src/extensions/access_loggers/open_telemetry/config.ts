@@ -37,7 +37,7 @@ export const OPEN_TELEMETRY_LOG: AccessLoggerManifest = {
     [CONFIG]: {
       otherwise: rejected(),
       fields: {
-        formatters: rejected('operators of extensions are unknown'),
+        formatters: supportedAs('formatter', 'their operators are there anyway'),
         common_config: supported('the older place of grpc_service and what stands beside it'),
         body: supportedWhole('texts, with command operators, and lists and maps of them'),
         attributes: supportedWhole('as body'),

@@ -130,6 +130,21 @@ describe('the format of an access log', () => {
     assert.deepEqual(formatOf({ text_format_source: { inline_string: 'é %RESPONSE_CODE%' } }).content, content);
   });
 
+  it('may name the extensions whose operators are there anyway', () => {
+    const formatter = (name: string, type: string): JsonObject => ({
+      name: `envoy.formatter.${name}`,
+      typed_config: { '@type': `type.googleapis.com/envoy.extensions.formatter.${name}.v3.${type}` },
+    });
+    const log_format = {
+      text_format_source: { inline_string: '%REQ_WITHOUT_QUERY(:PATH)%' },
+      formatters: [formatter('req_without_query', 'ReqWithoutQuery'), formatter('metadata', 'Metadata')],
+    };
+    const bootstrap = withListeners(listenerWith([tcpFilter({ access_log: [fileLog({ log_format })] })]));
+    assert.deepEqual(faultTexts(load(bootstrap), 'warning'), []);
+    const segments = [{ operator: 'REQ_WITHOUT_QUERY', args: [':path'], maxLength: 0 }];
+    assert.deepEqual(formatOf(log_format).content, { kind: 'text', segments });
+  });
+
   it('is JSON with sorted keys, constants and nested values', () => {
     const json_format = { z: '%RESPONSE_CODE%', a: { list: ['%RESPONSE_CODE%', 1, true, null] } };
     const format = formatOf({ json_format, omit_empty_values: true });

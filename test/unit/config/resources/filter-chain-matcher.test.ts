@@ -77,11 +77,13 @@ describe('filter_chain_matcher', () => {
     assert.deepEqual(errorsOf(chosenBy({ on_no_match: toFormattedChain({ json_format: { a: 'b' } }) })), [
       `${action}.json_format: is no name of a filter chain: use text_format_source`,
     ]);
-    const formatters = [{ name: 'f', typed_config: { '@type': 'type.googleapis.com/google.protobuf.StringValue' } }];
+    const formatters = [
+      { name: 'f', typed_config: { '@type': 'type.googleapis.com/google.protobuf.StringValue', value: 'x' } },
+    ];
     const warned = load(chosenBy({ on_no_match: toFormattedChain({ ...format, formatters }) }));
     assert.match(
       faultTexts(warned, 'warning')[0]!,
-      /on_no_match\.action\.typed_config\.formatters: .*operators of extensions/,
+      /on_no_match\.action\.typed_config\.formatters\[0\]\.typed_config: .*operators of others are unknown/,
     );
     const wrong = toFormattedChain({ text_format_source: { inline_string: '%NO_SUCH%' } });
     assert.match(errorsOf(chosenBy({ on_no_match: wrong }))[0]!, /text_format_source: .*NO_SUCH/);

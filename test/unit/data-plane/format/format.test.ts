@@ -124,6 +124,7 @@ describe('text formats', () => {
         metadata: '(CLUSTER:com.test)',
         time: '',
         style: '',
+        path: '',
         none: '',
       }[argument];
       const format = `%${operator}${text}%`;

@@ -24,7 +24,8 @@ import { compileHeaderEdits } from '../../../../src/data-plane/route/header-edit
 import { CertificateFolder } from '../../../support/certificates.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
-const REQUEST = 'GET /a?x=1 HTTP/1.1\r\nhost: web:80\r\nx-request-id: r-1\r\nx-forwarded-proto: https\r\n\r\n';
+const REQUEST =
+  'GET /a?x=1 HTTP/1.1\r\nhost: web:80\r\nx-request-id: r-1\r\nx-forwarded-proto: https\r\nx-envoy-original-path: /was?x=2\r\n\r\n';
 const RESPONSE = 'HTTP/1.1 503 No\r\nx-up: 1\r\n\r\n';
 const TRAILERS = 'x-end: 1\r\n';
 
@@ -62,6 +63,8 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
   DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT: [['%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%', '192.0.2.7']],
   DOWNSTREAM_REMOTE_PORT: [['%DOWNSTREAM_REMOTE_PORT%', '4567']],
   DOWNSTREAM_LOCAL_DNS_SAN: [['%DOWNSTREAM_LOCAL_DNS_SAN%', 'shown.test,also.test']],
+  DOWNSTREAM_LOCAL_EMAIL_SAN: [['%DOWNSTREAM_LOCAL_EMAIL_SAN%', 'shown@test']],
+  DOWNSTREAM_LOCAL_IP_SAN: [['%DOWNSTREAM_LOCAL_IP_SAN%', '10.0.0.1']],
   DOWNSTREAM_LOCAL_SUBJECT: [['%DOWNSTREAM_LOCAL_SUBJECT%', 'CN=shown']],
   DOWNSTREAM_LOCAL_URI_SAN: [['%DOWNSTREAM_LOCAL_URI_SAN%', 'spiffe://test/shown']],
   DOWNSTREAM_PEER_CERT: [['%DOWNSTREAM_PEER_CERT%', ({ client }) => pemOf(client)]],
@@ -74,10 +77,12 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
     ['%DOWNSTREAM_PEER_CERT_V_START(%Y)%', ({ client }) => String(client.validFromDate.getUTCFullYear())],
   ],
   DOWNSTREAM_PEER_DNS_SAN: [['%DOWNSTREAM_PEER_DNS_SAN%', 'client.test']],
+  DOWNSTREAM_PEER_EMAIL_SAN: [['%DOWNSTREAM_PEER_EMAIL_SAN%', 'client@test,too@test']],
   DOWNSTREAM_PEER_FINGERPRINT_1: [['%DOWNSTREAM_PEER_FINGERPRINT_1%', ({ client }) => digitsOf(client.fingerprint)]],
   DOWNSTREAM_PEER_FINGERPRINT_256: [
     ['%DOWNSTREAM_PEER_FINGERPRINT_256%', ({ client }) => digitsOf(client.fingerprint256)],
   ],
+  DOWNSTREAM_PEER_IP_SAN: [['%DOWNSTREAM_PEER_IP_SAN%', '10.1.2.3']],
   DOWNSTREAM_PEER_ISSUER: [['%DOWNSTREAM_PEER_ISSUER%', 'CN=authority']],
   DOWNSTREAM_PEER_SERIAL: [['%DOWNSTREAM_PEER_SERIAL%', ({ client }) => client.serialNumber.toLowerCase()]],
   DOWNSTREAM_PEER_SUBJECT: [['%DOWNSTREAM_PEER_SUBJECT%', 'CN=client']],
@@ -108,6 +113,13 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
   LOCAL_REPLY_BODY: [['%LOCAL_REPLY_BODY%', 'no healthy upstream']],
   METADATA: METADATA_SOURCES.map((source) => [`%METADATA(${source}:test:of)%`, source]),
   PROTOCOL: [['%PROTOCOL%', 'HTTP/2']],
+  PATH: [
+    ['%PATH%', '/was?x=2'],
+    ['%PATH(NQ)%', '/was'],
+    ['%PATH(NQ:PATH)%', '/a'],
+    ['%PATH(WQ:PATH)%', '/a?x=1'],
+    ['%PATH(:ORIG)%', '/was?x=2'],
+  ],
   QUERY_PARAM: [
     ['%QUERY_PARAM(x)%', '1'],
     ['%QUERY_PARAM(y)%', '-'],
@@ -118,6 +130,13 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
     ['%REQ(x-none?host)%', 'web:80'],
     ['%REQ(x-none)%', '-'],
     ['%REQ(:PATH):2%', '/a'],
+  ],
+  REQ_WITHOUT_QUERY: [
+    ['%REQ_WITHOUT_QUERY(:PATH)%', '/a'],
+    ['%REQ_WITHOUT_QUERY(x-none?x-envoy-original-path)%', '/was'],
+    ['%REQ_WITHOUT_QUERY(x-request-id)%', 'r-1'],
+    ['%REQ_WITHOUT_QUERY(x-none)%', '-'],
+    ['%REQ_WITHOUT_QUERY(:PATH):1%', '/'],
   ],
   REQUEST_DURATION: [['%REQUEST_DURATION%', '1']],
   REQUEST_HEADERS_BYTES: [['%REQUEST_HEADERS_BYTES%', String(REQUEST.length)]],
@@ -161,8 +180,12 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
   UPSTREAM_LOCAL_ADDRESS_WITHOUT_PORT: [['%UPSTREAM_LOCAL_ADDRESS_WITHOUT_PORT%', '127.0.0.1']],
   UPSTREAM_LOCAL_PORT: [['%UPSTREAM_LOCAL_PORT%', '555']],
   UPSTREAM_PEER_CERT: [['%UPSTREAM_PEER_CERT%', ({ host }) => pemOf(host)]],
+  UPSTREAM_PEER_DNS_SAN: [['%UPSTREAM_PEER_DNS_SAN%', 'host.test']],
+  UPSTREAM_PEER_EMAIL_SAN: [['%UPSTREAM_PEER_EMAIL_SAN%', 'host@test']],
+  UPSTREAM_PEER_IP_SAN: [['%UPSTREAM_PEER_IP_SAN%', '10.0.0.9']],
   UPSTREAM_PEER_ISSUER: [['%UPSTREAM_PEER_ISSUER%', 'CN=authority']],
   UPSTREAM_PEER_SUBJECT: [['%UPSTREAM_PEER_SUBJECT%', 'CN=host']],
+  UPSTREAM_PEER_URI_SAN: [['%UPSTREAM_PEER_URI_SAN%', 'spiffe://test/host']],
   UPSTREAM_PROTOCOL: [['%UPSTREAM_PROTOCOL%', 'HTTP/1.1']],
   UPSTREAM_REMOTE_ADDRESS: [['%UPSTREAM_REMOTE_ADDRESS%', '[fd00::1]:8080']],
   UPSTREAM_REMOTE_ADDRESS_WITHOUT_PORT: [['%UPSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%', 'fd00::1']],
@@ -197,9 +220,12 @@ before(async () => {
   const of = async (name: string, altNames: string): Promise<X509Certificate> =>
     new X509Certificate((await folder.make(name, { issuer: authority, altNames })).certificate);
   known = {
-    client: await of('client', 'DNS:client.test,URI:spiffe://test/client,URI:spiffe://test/too'),
-    shown: await of('shown', 'DNS:shown.test,DNS:also.test,URI:spiffe://test/shown'),
-    host: await of('host', 'DNS:host.test'),
+    client: await of(
+      'client',
+      'DNS:client.test,URI:spiffe://test/client,URI:spiffe://test/too,email:client@test,email:too@test,IP:10.1.2.3',
+    ),
+    shown: await of('shown', 'DNS:shown.test,DNS:also.test,URI:spiffe://test/shown,email:shown@test,IP:10.0.0.1'),
+    host: await of('host', 'DNS:host.test,URI:spiffe://test/host,email:host@test,IP:10.0.0.9'),
   };
   facts = everythingOf(known);
 });
