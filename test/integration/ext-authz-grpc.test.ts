@@ -365,4 +365,50 @@ describe('a service of gRPC', () => {
       assert.equal(head.includes('x-meta: ann'), enable_dynamic_metadata_ingestion);
     }
   });
+
+  const labelled = {
+    node: { id: 'n', cluster: 'c', metadata: { labels: { app: 'edge', zone: 'é', n: 1 }, text: 'x' } },
+  };
+
+  for (const [key, expected] of [
+    ['labels', { app: 'edge', zone: 'é' }],
+    ['text', {}],
+    ['nothing', {}],
+    ['', {}],
+  ] as const) {
+    test(`is told the labels of this proxy that stand under ${JSON.stringify(key)}`, async (t) => {
+      await using service = await AuthorizationService.start();
+      const grpc_service = { envoy_grpc: { cluster_name: 'guard' }, timeout: '5s' };
+      const fields = { grpc_service, bootstrap_metadata_labels_key: key };
+      const { client } = await benchFor(t, service.port, fields, { guard: HTTP2, bootstrap: labelled });
+      assert.equal((await client.write(request()).response()).status, 200);
+      const { destination, source } = service.last.attributes as Record<string, { labels?: object }>;
+      assert.deepEqual([destination!.labels ?? {}, source!.labels ?? {}], [expected, {}]);
+    });
+  }
+
+  test('is asked about requests alone of which the filters before have said so', async (t) => {
+    await using service = await AuthorizationService.start();
+    service.answer = { status: { code: 7 } };
+    const told = { header: 'x-guard', on_header_present: { metadata_namespace: 'mine', key: 'guard', type: 'STRING' } };
+    const guard = {
+      grpc_service: { envoy_grpc: { cluster_name: 'guard' }, timeout: '5s' },
+      filter_enabled_metadata: { filter: 'mine', path: [{ key: 'guard' }], value: { string_match: { exact: 'on' } } },
+    };
+    const upstream = await WireUpstream.answering('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
+    t.after(() => upstream.close());
+    const filters = [filterOf('header_to_metadata.v3.Config', { request_rules: [told] }), filterOf(EXT_AUTHZ, guard)];
+    const clusters = [clusterAt('web', upstream.port), clusterAt('guard', service.port, HTTP2)];
+    await using proxy = await createProxy(bootstrapOf([filteredListener(filters, [routeTo('/')])], clusters));
+    const client = new WireClient(proxy.listeners.get('main')!.port);
+    t.after(() => client.close());
+    const statusWith = async (...lines: string[]): Promise<number> =>
+      (await client.write(request(lines)).response()).status;
+    assert.deepEqual(
+      [await statusWith(), await statusWith('x-guard: off'), await statusWith('x-guard: on')],
+      [200, 200, 403],
+    );
+    assert.equal(service.asked.length, 1);
+    assert.deepEqual(await counts(proxy), { denied: 1, disabled: 2 });
+  });
 });

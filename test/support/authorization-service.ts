@@ -17,7 +17,7 @@ const { root } = protobuf.parse(
   message SocketAddress { int32 protocol = 1; string address = 2; uint32 port_value = 3; }
   message Pipe { string path = 1; }
   message Address { SocketAddress socket_address = 1; Pipe pipe = 2; }
-  message Peer { Address address = 1; string service = 2; string principal = 4; string certificate = 5; }
+  message Peer { Address address = 1; string service = 2; map<string, string> labels = 3; string principal = 4; string certificate = 5; }
   message Timestamp { int64 seconds = 1; int32 nanos = 2; }
   message HeaderValue { string key = 1; string value = 2; bytes raw_value = 3; }
   message HeaderMap { repeated HeaderValue headers = 1; }

@@ -23,12 +23,13 @@ interface Options {
   /** Ports by cluster. */
   readonly clusters?: Readonly<Record<string, number>>;
   readonly runtime?: JsonObject;
+  readonly node?: JsonObject;
   /** Of clusters, by name. */
   readonly clusterFields?: Readonly<Record<string, JsonObject>>;
 }
 
 export async function running(t: TestContext, filters: readonly JsonObject[], options: Options = {}) {
-  const { concurrency = 1, listener = {}, chain = {}, clusters = {}, runtime, clusterFields = {} } = options;
+  const { concurrency = 1, listener = {}, chain = {}, clusters = {}, runtime, node, clusterFields = {} } = options;
   const address = socketAddress('127.0.0.1', 0);
   const bootstrap = bootstrapOf(
     [
@@ -40,7 +41,10 @@ export async function running(t: TestContext, filters: readonly JsonObject[], op
       }),
     ],
     Object.entries(clusters).map(([name, port]) => clusterAt(name, port, clusterFields[name])),
-    runtime === undefined ? {} : { layered_runtime: { layers: [{ name: 'l', static_layer: runtime }] } },
+    {
+      ...(runtime !== undefined && { layered_runtime: { layers: [{ name: 'l', static_layer: runtime }] } }),
+      ...(node !== undefined && { node }),
+    },
   );
   const proxy = await createProxy(bootstrap, { concurrency });
   t.after(async () => await proxy.close());

@@ -76,9 +76,9 @@ export function bootstrapConversion(
   };
   const defaultSource = convertDefaultSource(bootstrap, faults);
   const secrets = staticSecrets(bootstrap.static_resources?.secrets ?? [], SECRETS_PATH, faults);
-  const { cluster: localCluster, id: localNode } = node;
+  const { cluster: localCluster, id: localNode, metadata: nodeMetadata } = node;
   const dnsCaches = new DnsCacheNames();
-  const local = { localCluster, localNode };
+  const local = { localCluster, localNode, nodeMetadata };
   const common = { faults, secrets, clusters, defaultResolver, defaultSource, dnsCaches };
   const found = { ...common, ...local, ...given };
   return { ...found, tracing: tracingContext(bootstrap, node, extensions ?? NO_EXTENSIONS, found) };

@@ -33,6 +33,8 @@ export interface Conversion extends LogPathLook {
   readonly localCluster?: string | undefined;
   /** Name of this proxy in it; empty when absent. */
   readonly localNode?: string | undefined;
+  /** What is said of it; nothing when absent. */
+  readonly nodeMetadata?: Readonly<Record<string, unknown>> | undefined;
   /** Of ratelimit filters that name none; null or absent for none. */
   readonly rateLimitService?: MessageTypes['proxy.config.ratelimit.v3.RateLimitServiceConfig'] | null;
   /** Resolver of clusters without one of their own; that of the system when absent. */

@@ -3,6 +3,7 @@
 import type { DownstreamFacts, Endpoint, FormatFacts } from '../../../data-plane/index.ts';
 import type { Metadata } from '../../../snapshot/index.ts';
 import { asUtf8, MessageWriter } from '../grpc/wire.ts';
+import type { Labels } from './settings.ts';
 
 /** As text of bytes: values are one character per byte. */
 type Field = readonly [name: string, value: string];
@@ -22,6 +23,8 @@ export interface CheckRequest {
   readonly clientService: string;
   readonly includesCertificate: boolean;
   readonly includesTlsSession: boolean;
+  /** Of this proxy. */
+  readonly labels: Labels;
   readonly context: Readonly<Record<string, string>>;
   readonly metadata: Metadata;
   readonly routeMetadata: Metadata;
@@ -34,13 +37,10 @@ export function encodeCheckRequest(request: CheckRequest): Buffer {
 }
 
 /** What is told of a connection. */
-export interface TlsTold {
-  readonly includesCertificate: boolean;
-  readonly includesTlsSession: boolean;
-}
+export type ConnectionTold = Pick<CheckRequest, 'includesCertificate' | 'includesTlsSession' | 'labels'>;
 
 /** The same about a connection, of which there is no request. */
-export function encodeConnectionCheck(downstream: DownstreamFacts, told: TlsTold): Buffer {
+export function encodeConnectionCheck(downstream: DownstreamFacts, told: ConnectionTold): Buffer {
   const writer = new MessageWriter();
   writer.message(1, (attributes) => {
     writePeers(attributes, downstream, '', told);
@@ -53,7 +53,7 @@ function writePeers(
   attributes: MessageWriter,
   downstream: DownstreamFacts,
   clientService: string,
-  { includesCertificate }: TlsTold,
+  { includesCertificate, labels }: ConnectionTold,
 ): void {
   attributes.message(1, (peer) => {
     const certificate = downstream.tls?.peer ?? null;
@@ -62,10 +62,17 @@ function writePeers(
       peer.text(5, encodeURIComponent(certificate.certificate.toString()));
     }
   });
-  attributes.message(2, (peer) => writePeer(peer, downstream.local, '', downstream.tls?.own ?? null));
+  attributes.message(2, (peer) => {
+    writePeer(peer, downstream.local, '', downstream.tls?.own ?? null);
+    for (const [name, value] of Object.entries(labels)) peer.entry(3, name, (entry) => entry.text(2, value));
+  });
 }
 
-function writeTlsSession(attributes: MessageWriter, { tls }: DownstreamFacts, { includesTlsSession }: TlsTold): void {
+function writeTlsSession(
+  attributes: MessageWriter,
+  { tls }: DownstreamFacts,
+  { includesTlsSession }: ConnectionTold,
+): void {
   if (includesTlsSession && tls !== null) attributes.message(12, (session) => session.text(1, tls.serverName));
 }
 

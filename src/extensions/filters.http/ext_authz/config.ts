@@ -2,6 +2,7 @@
 
 import {
   type Conversion,
+  convertMetadataMatch,
   convertStringMatcher,
   durationMsOr,
   type HttpFilterManifest,
@@ -10,10 +11,12 @@ import {
   runtimeFlagOf,
   runtimeFractionOf,
   supported,
+  supportedWhole,
   valueOr,
 } from '../../../config/index.ts';
 import type { StringMatch } from '../../../snapshot/index.ts';
 import { convertGrpcTarget } from '../../grpc-service-config.ts';
+import { labelsOf } from './labels-config.ts';
 import type {
   BodySettings,
   CheckSettings,
@@ -51,6 +54,8 @@ export const EXT_AUTHZ_MANIFEST: HttpFilterManifest = {
         status_on_error: supported(),
         metadata_context_namespaces: supported(),
         filter_enabled: supported(),
+        filter_enabled_metadata: supportedWhole('of what the filters before have said'),
+        bootstrap_metadata_labels_key: supported('labels of the destination, for services of gRPC'),
         include_peer_certificate: supported(),
         deny_at_disable: supported(),
         transport_api_version: supported('AUTO is V3'),
@@ -66,6 +71,8 @@ export const EXT_AUTHZ_MANIFEST: HttpFilterManifest = {
         validate_mutations: supported(),
         disallowed_headers: supported(),
         enable_dynamic_metadata_ingestion: supported(),
+        filter_metadata: rejected('context_extensions of routes say something to the service'),
+        emit_filter_state_stats: rejected('stats and spans of its cluster tell how long a service takes'),
       },
     },
     [`${PACKAGE}.BufferSettings`]: {
@@ -121,6 +128,7 @@ export const EXT_AUTHZ_MANIFEST: HttpFilterManifest = {
     if (service === undefined) return undefined;
     const stats = statNames(filter.stat_prefix);
     const list = (matchers: MatcherList | null, field: string) => namesOf(matchers, `${at}.${field}`, conversion);
+    const { filter_enabled_metadata: enabledMetadata } = filter;
     const olderAllowed = filter.http_service?.authorization_request?.allowed_headers ?? null;
     const settings: ExtAuthzSettings = {
       stats,
@@ -131,6 +139,8 @@ export const EXT_AUTHZ_MANIFEST: HttpFilterManifest = {
       clearsRoute: filter.clear_route_cache,
       statusOnError: filter.status_on_error?.code ?? FORBIDDEN,
       enabled: runtimeFractionOf(filter.filter_enabled),
+      enabledMetadata:
+        enabledMetadata && convertMetadataMatch(enabledMetadata, `${at}.filter_enabled_metadata`, conversion.faults),
       deniesDisabled: runtimeFlagOf(filter.deny_at_disable, false),
       allowedHeaders:
         list(filter.allowed_headers, 'allowed_headers') ??
@@ -218,6 +228,7 @@ function grpcServiceOf(
     generation: filter.transport_api_version === V2 ? 'v2' : 'v3',
     includesCertificate: filter.include_peer_certificate,
     includesTlsSession: filter.include_tls_session,
+    labels: labelsOf(filter.bootstrap_metadata_labels_key, conversion),
     hasRawHeaders: filter.encode_raw_headers,
     metadataNamespaces: filter.metadata_context_namespaces,
     routeMetadataNamespaces: filter.route_metadata_context_namespaces,

@@ -8,6 +8,7 @@
 //                              ├──any other word───► turned away, with what the service says
 //                              └──5xx, no answer───► turned away, or goes on (failure_mode_allow)
 
+import { compileMetadataMatch, type MetadataTest } from '../../../base/metadata-match.ts';
 import {
   type BodyData,
   type CallAnswer,
@@ -51,7 +52,8 @@ class ExtAuthz {
   readonly settings: ExtAuthzSettings;
   readonly service: Service;
   readonly counters: Readonly<Record<keyof ExtAuthzSettings['stats'], FilterCounter>>;
-  readonly isEnabled: () => boolean;
+  readonly #isDrawn: () => boolean;
+  readonly #isMeant: MetadataTest | null;
   readonly failOpenName: string;
   readonly #context: FilterContext;
 
@@ -72,8 +74,14 @@ class ExtAuthz {
       failureModeAllowed: context.counter(stats.failureModeAllowed),
       invalid: context.counter(stats.invalid),
     };
-    this.isEnabled = settings.enabled === null ? () => true : context.share(settings.enabled);
+    const { enabled, enabledMetadata } = settings;
+    this.#isDrawn = enabled === null ? () => true : context.share(enabled);
+    this.#isMeant = enabledMetadata === null ? null : compileMetadataMatch(enabledMetadata);
     this.failOpenName = spellings(FAIL_OPEN_HEADER)[0]!;
+  }
+
+  isEnabledFor(callbacks: FilterCallbacks): boolean {
+    return this.#isDrawn() && (this.#isMeant === null || this.#isMeant(callbacks.facts(null).metadata('DYNAMIC')));
   }
 
   get deniesDisabled(): boolean {
@@ -111,7 +119,7 @@ class ExtAuthzFilter implements HttpFilter, CallReceiver {
     const callbacks = this.#callbacks;
     // Nobody has to be asked who may have what is not there.
     if (!callbacks.hasRoute) return 'continue';
-    if (!this.#authz.isEnabled()) {
+    if (!this.#authz.isEnabledFor(callbacks)) {
       counters.disabled.add(1);
       if (!this.#authz.deniesDisabled) return 'continue';
       callbacks.reply({ status: settings.statusOnError, body: '', flag: 'UAEX', details: ERROR });

@@ -63,6 +63,7 @@ export class GrpcService implements Service {
       clientService: this.#clientServiceNames.map((name) => head.headerByName(name)).find((value) => value) ?? '',
       includesCertificate: settings.includesCertificate,
       includesTlsSession: settings.includesTlsSession,
+      labels: settings.labels,
       context: Object.assign({}, ...contexts.toReversed()),
       metadata: chosen(facts.metadata('DYNAMIC'), settings.metadataNamespaces),
       routeMetadata: chosen(facts.metadata('ROUTE'), settings.routeMetadataNamespaces),

@@ -1,6 +1,6 @@
 // What main tells the workers of an ext_authz filter.
 
-import type { Fraction, RuntimeSetting, StringMatch } from '../../../snapshot/index.ts';
+import type { Fraction, MetadataMatch, RuntimeSetting, StringMatch } from '../../../snapshot/index.ts';
 import type { GrpcTarget } from '../grpc/target.ts';
 
 /** Names behind `http.<stat_prefix>.`. */
@@ -24,6 +24,9 @@ export interface BodySettings {
   readonly isRaw: boolean;
 }
 
+/** What a service is told of a peer, by name. */
+export type Labels = Readonly<Record<string, string>>;
+
 /** Null: nothing was said. */
 export type NameMatches = readonly StringMatch[] | null;
 
@@ -46,6 +49,8 @@ export interface GrpcServiceSettings extends GrpcTarget {
   readonly generation: 'v2' | 'v3';
   readonly includesCertificate: boolean;
   readonly includesTlsSession: boolean;
+  /** Of this proxy. */
+  readonly labels: Labels;
   /** Headers one by one, as bytes. */
   readonly hasRawHeaders: boolean;
   readonly metadataNamespaces: readonly string[];
@@ -64,6 +69,8 @@ export interface ExtAuthzSettings {
   readonly statusOnError: number;
   /** Null for all requests. */
   readonly enabled: RuntimeSetting<Fraction> | null;
+  /** Of what filters before have said; null for all requests. */
+  readonly enabledMetadata: MetadataMatch | null;
   readonly deniesDisabled: RuntimeSetting<boolean>;
   readonly allowedHeaders: NameMatches;
   readonly disallowedHeaders: NameMatches;

@@ -1,13 +1,16 @@
 // ExtAuthz message → settings of the network ext_authz filter.
 
 import {
+  convertMetadataMatch,
   durationMsOr,
   type MessageTypes,
   type NetworkFilterManifest,
   rejected,
   supported,
+  supportedWhole,
   warned,
 } from '../../../config/index.ts';
+import { labelsOf } from '../../filters.http/ext_authz/labels-config.ts';
 import { convertGrpcTarget } from '../../grpc-service-config.ts';
 import type { NetworkExtAuthzSettings } from './settings.ts';
 
@@ -22,8 +25,8 @@ export const NETWORK_EXT_AUTHZ: NetworkFilterManifest = {
     [EXT_AUTHZ]: {
       otherwise: rejected(),
       fields: {
-        filter_enabled_metadata: rejected('put the filter into the chains alone whose connections it is for'),
-        bootstrap_metadata_labels_key: rejected('the service is told nothing of this node'),
+        filter_enabled_metadata: supportedWhole('of what the filters before have said'),
+        bootstrap_metadata_labels_key: supported('labels of the destination'),
         stat_prefix: supported(),
         grpc_service: supported('envoy_grpc only; 200 ms without a timeout'),
         failure_mode_allow: supported(),
@@ -36,7 +39,7 @@ export const NETWORK_EXT_AUTHZ: NetworkFilterManifest = {
   },
   convert(raw, at, conversion) {
     const message = raw as MessageTypes[typeof EXT_AUTHZ];
-    const { grpc_service: service } = message;
+    const { grpc_service: service, filter_enabled_metadata: enabled } = message;
     if (service === null) {
       conversion.faults.error(`${at}.grpc_service`, 'is required');
       return undefined;
@@ -50,12 +53,14 @@ export const NETWORK_EXT_AUTHZ: NetworkFilterManifest = {
       failsOpen: message.failure_mode_allow,
       includesCertificate: message.include_peer_certificate,
       includesTlsSession: message.include_tls_session,
+      labels: labelsOf(message.bootstrap_metadata_labels_key, conversion),
+      enabledMetadata: enabled && convertMetadataMatch(enabled, `${at}.filter_enabled_metadata`, conversion.faults),
     };
     return {
       name: 'filters.network.ext_authz',
       settings,
       statScope: `ext_authz.${message.stat_prefix}.`,
-      counters: ['total', 'ok', 'denied', 'error', 'failure_mode_allowed', 'cx_closed'],
+      counters: ['total', 'disabled', 'ok', 'denied', 'error', 'failure_mode_allowed', 'cx_closed'],
       gauges: ['active'],
     };
   },

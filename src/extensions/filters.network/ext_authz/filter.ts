@@ -4,6 +4,7 @@
 //                        ├──denied──► closed
 //                        └──no answer in time, or none that makes sense──► closed, or goes on where failures are allowed to
 
+import { compileMetadataMatch } from '../../../base/metadata-match.ts';
 import type {
   CallAnswer,
   CallReceiver,
@@ -26,8 +27,10 @@ const MAX_ANSWER_BYTES = 64 * 1024;
 function guardOf(settings: NetworkExtAuthzSettings, context: NetworkFilterContext) {
   return {
     settings,
+    isEnabled: settings.enabledMetadata === null ? null : compileMetadataMatch(settings.enabledMetadata),
     path: `/envoy.service.auth.${settings.generation}.Authorization/Check`,
     total: context.counter('total'),
+    disabled: context.counter('disabled'),
     ok: context.counter('ok'),
     denied: context.counter('denied'),
     error: context.counter('error'),
@@ -50,7 +53,11 @@ class ExtAuthzFilter implements NetworkFilter, CallReceiver {
   }
 
   onNewConnection(): NetworkFilterStatus {
-    const { settings, path, total, active } = this.#guard;
+    const { settings, isEnabled, path, total, disabled, active } = this.#guard;
+    if (isEnabled !== null && !isEnabled(this.#callbacks.metadata ?? undefined)) {
+      disabled.add(1);
+      return 'continue';
+    }
     this.#isAsking = true;
     total.add(1);
     active.add(1);

@@ -50,6 +50,7 @@ describe('the settings of an authorization service', () => {
       clearsRoute: true,
       statusOnError: 503,
       enabled: null,
+      enabledMetadata: null,
       deniesDisabled: { key: '', default: false },
       allowedHeaders: [{ kind: 'exact', value: 'cookie', ignoresCase: false }],
       disallowedHeaders: null,
@@ -73,6 +74,7 @@ describe('the settings of an authorization service', () => {
       metadata: [],
       includesCertificate: false,
       includesTlsSession: false,
+      labels: {},
       hasRawHeaders: false,
       metadataNamespaces: [],
       routeMetadataNamespaces: [],
@@ -117,12 +119,14 @@ describe('the settings of an authorization service', () => {
     ],
     ['retries', { http_service: { ...HTTP, retry_policy: {} } }, /^http_service\.retry_policy: /],
     [
+      'a test of metadata that tests nothing',
+      { http_service: HTTP, filter_enabled_metadata: { filter: 'a', path: [{ key: 'a' }] } },
+      /^filter_enabled_metadata\.value: /,
+    ],
+    [
       'what this build lacks',
-      {
-        http_service: HTTP,
-        filter_enabled_metadata: { filter: 'a', path: [{ key: 'a' }], value: { present_match: true } },
-      },
-      /^filter_enabled_metadata: /,
+      { http_service: HTTP, emit_filter_state_stats: true },
+      /^emit_filter_state_stats: .*spans/,
     ],
   ] as const) {
     test(`are refused by the name of the field: ${what}`, () => {

@@ -113,6 +113,7 @@ test('one end of a unix socket is a pipe', () => {
     clientService: '',
     includesCertificate: true,
     includesTlsSession: true,
+    labels: {},
     context: {},
     metadata: {},
     routeMetadata: {},
