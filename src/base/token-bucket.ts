@@ -40,12 +40,13 @@ export class TokenBucket {
   readonly #startMs: number;
   readonly #words: Int32Array<ArrayBufferLike>;
 
-  constructor({ maxTokens, tokensPerFill, fillIntervalMs, state }: TokenBucketSettings) {
+  /** @param offset of the bucket in the memory, a multiple of 8 bytes. */
+  constructor({ maxTokens, tokensPerFill, fillIntervalMs, state }: TokenBucketSettings, offset = 0) {
     this.maxTokens = maxTokens;
     this.#tokensPerFill = tokensPerFill;
     this.#fillIntervalMs = fillIntervalMs;
-    this.#startMs = new Float64Array(state)[START]!;
-    this.#words = new Int32Array(state);
+    this.#startMs = new Float64Array(state, offset, BYTES / 8)[START]!;
+    this.#words = new Int32Array(state, offset, BYTES / 4);
   }
 
   /** In the long run: the less, the scarcer. */
@@ -78,6 +79,12 @@ export class TokenBucket {
       seen = before;
     }
     return 0;
+  }
+
+  /** Makes it full, as one that begins now. */
+  fillUp(nowMs: number): void {
+    Atomics.store(this.#words, FILLS, this.fillsBy(nowMs) | 0);
+    Atomics.store(this.#words, TOKENS, this.maxTokens);
   }
 
   remaining(nowMs: number): number {

@@ -34,6 +34,8 @@ function byAction(prefix: string, key: string, value: string, action: JsonObject
   return { ...limit(prefix, settings, described(action)), ...fields };
 }
 
+/** Says nothing without its header. */
+const GOLD = { request_headers: { header_name: 'x-tier', descriptor_key: 'tier', skip_if_absent: true } };
 const KEY = { key: 'facts', path: [{ key: 'tier' }] };
 const ROUTES = [
   limit('/two', { token_bucket: bucket(2), enable_x_ratelimit_headers: 'DRAFT_VERSION_03' }),
@@ -132,6 +134,30 @@ const ROUTES = [
     described({ generic_key: { descriptor_value: 'a' } }),
   ),
   // Limits of the virtual host describe by x-host.
+  limit(
+    '/open',
+    {
+      token_bucket: bucket(1000),
+      max_dynamic_descriptors: 2,
+      descriptors: [
+        ...descriptors('who', ['']),
+        { entries: [{ key: 'who', value: 'ann' }], token_bucket: bucket(2) },
+        {
+          entries: [
+            { key: 'who', value: '' },
+            { key: 'tier', value: 'gold' },
+          ],
+          token_bucket: bucket(1),
+        },
+      ],
+    },
+    described({ request_headers: { header_name: 'x-h', descriptor_key: 'who' } }, GOLD),
+  ),
+  limit(
+    '/watched',
+    { token_bucket: bucket(3), descriptors: [{ ...descriptors('generic_key', ['w'])[0]!, shadow_mode: true }] },
+    described({ generic_key: { descriptor_value: 'w' } }),
+  ),
   limit('/host-default', { token_bucket: bucket(10), descriptors: descriptors('host', ['h']) }),
   limit(
     '/host-replaced',
@@ -355,6 +381,26 @@ describe('the local_ratelimit filter', () => {
     assert.deepEqual(await statuses('/hits', 2), [200, 429]);
     assert.deepEqual(await statuses('/staged', 3), [200, 200, 200]);
     assert.deepEqual(await statuses('/own', 2), [200, 429]);
+  });
+
+  it('has a bucket for each value that a descriptor leaves open, as many as may be', async () => {
+    const who = (name: string, more: Record<string, string> = {}) => statuses('/open', 2, { 'x-h': name, ...more });
+    assert.deepEqual(await who('ann'), [200, 200], 'who is named has a bucket of her own');
+    assert.deepEqual(await who('bob'), [200, 429]);
+    assert.deepEqual(await who('eve'), [200, 429]);
+    assert.deepEqual(await who('bob'), [429, 429]);
+    assert.deepEqual(await who('joe'), [200, 429], 'in the place of eve, who has not come for longest');
+    assert.deepEqual(await who('bob'), [429, 429]);
+    assert.deepEqual(await who('eve'), [200, 429]);
+    assert.deepEqual(await who('bob', { 'x-tier': 'gold' }), [200, 429]);
+    assert.deepEqual(await who('bob', { 'x-tier': 'iron' }), [200, 200], 'no descriptor is like this');
+  });
+
+  it('only counts what is beyond a descriptor in shadow mode', async () => {
+    assert.deepEqual(await statuses('/watched', 4), [200, 200, 200, 429]);
+    const counters = await proxy.stats.counters('watched.http_local_rate_limit.');
+    const of = (name: string) => counters[`watched.http_local_rate_limit.${name}`];
+    assert.deepEqual([of('enabled'), of('ok'), of('rate_limited'), of('enforced')], [4, 1, 3, 1]);
   });
 
   it('reads limits of the virtual host where it should', async () => {

@@ -3,7 +3,8 @@
 //
 //   enabled? ──► descriptors of the request ──► their buckets, scarcest first ──► the bucket of all ──► enforced? ──► 429
 
-import { bucketState, TokenBucket, type TokenBucketSettings } from '../../../base/token-bucket.ts';
+import { KeyedTokenBuckets, keyedBucketState } from '../../../base/keyed-token-buckets.ts';
+import { bucketState, TokenBucket } from '../../../base/token-bucket.ts';
 import {
   compileHeaderEdits,
   type EditableHead,
@@ -21,7 +22,7 @@ import {
 } from '../../../data-plane/index.ts';
 import type { RequestHead } from '../../../wasm/http1.ts';
 import { type Descriptor, DescriptorRules, descriptorKey } from '../rate-limit-descriptors.ts';
-import type { LocalRateLimitSettings } from './settings.ts';
+import type { LocalRateLimitSettings, OpenDescriptorSettings } from './settings.ts';
 
 const RESOURCE_EXHAUSTED = 8;
 const NEVER = (): boolean => false;
@@ -29,12 +30,39 @@ const NEVER = (): boolean => false;
 /** The buckets of one level, for all requests or for those of one connection. */
 interface Buckets {
   readonly ofAll: TokenBucket | null;
-  readonly byDescriptor: ReadonlyMap<string, TokenBucket>;
+  readonly byDescriptor: ReadonlyMap<string, FoundBucket>;
+  readonly open: readonly OpenBuckets[];
 }
 
-interface MatchedDescriptor {
+interface FoundBucket {
   readonly bucket: TokenBucket;
+  /** What is beyond it goes on. */
+  readonly isShadow: boolean;
+}
+
+interface MatchedDescriptor extends FoundBucket {
   readonly hits: number;
+}
+
+/** Of a descriptor that leaves values open. */
+class OpenBuckets {
+  readonly #settings: OpenDescriptorSettings;
+  readonly #buckets: KeyedTokenBuckets;
+
+  constructor(settings: OpenDescriptorSettings) {
+    this.#settings = settings;
+    this.#buckets = new KeyedTokenBuckets(settings.buckets);
+  }
+
+  passes({ entries }: Descriptor): boolean {
+    const { entries: own } = this.#settings;
+    if (entries.length !== own.length) return false;
+    return own.every(([key, value], at) => entries[at]![0] === key && (value === '' || entries[at]![1] === value));
+  }
+
+  find(key: string, nowMs: number): FoundBucket {
+    return { bucket: this.#buckets.bucketOf(key, nowMs), isShadow: this.#settings.isShadow };
+  }
 }
 
 /** What a level says, ready to be asked. */
@@ -79,28 +107,32 @@ class Level {
     this.responseEditor = compileHeaderEdits(settings.responseEdits);
     this.requestEditor = compileHeaderEdits(settings.requestEdits);
     this.tellsLimits = settings.tellsLimits;
-    this.#shared = this.#bucketsOf((bucket) => bucket);
+    this.#shared = bucketsOf(settings);
   }
 
   bucketsFor({ connection }: FilterCallbacks): Buckets {
     if (!this.#settings.isPerConnection) return this.#shared;
     let own = this.#byConnection.get(connection);
     if (own === undefined) {
-      const nowMs = this.context.sharedNowMs();
-      own = this.#bucketsOf((bucket) => ({ ...bucket, state: bucketState(bucket.maxTokens, nowMs) }));
+      own = bucketsOf(withOwnState(this.#settings, this.context.sharedNowMs()));
       this.#byConnection.set(connection, own);
     }
     return own;
   }
 
   /** The buckets that stand for what the request is, the scarcest first. */
-  matched(buckets: Buckets, head: RequestHead, callbacks: FilterCallbacks): readonly MatchedDescriptor[] {
-    if (buckets.byDescriptor.size === 0) return [];
+  matched(
+    buckets: Buckets,
+    head: RequestHead,
+    callbacks: FilterCallbacks,
+    nowMs: number,
+  ): readonly MatchedDescriptor[] {
+    if (buckets.byDescriptor.size === 0 && buckets.open.length === 0) return [];
     return this.#descriptorsOf(head, callbacks)
-      .flatMap(({ entries, hits }) => {
-        const bucket = buckets.byDescriptor.get(descriptorKey(entries));
-        const count = hits.of(callbacks);
-        return bucket === undefined || count === undefined ? [] : { bucket, hits: count ?? 1 };
+      .flatMap((descriptor) => {
+        const found = findBucket(buckets, descriptor, nowMs);
+        const count = descriptor.hits.of(callbacks);
+        return found === undefined || count === undefined ? [] : { ...found, hits: count ?? 1 };
       })
       .sort((a, b) => a.bucket.tokensPerMs - b.bucket.tokensPerMs);
   }
@@ -122,16 +154,43 @@ class Level {
     }
     return found;
   }
+}
 
-  #bucketsOf(own: (bucket: TokenBucketSettings) => TokenBucketSettings): Buckets {
-    const { bucket, descriptors } = this.#settings;
-    return {
-      ofAll: bucket && new TokenBucket(own(bucket)),
-      byDescriptor: new Map(
-        descriptors.map((descriptor) => [descriptorKey(descriptor.entries), new TokenBucket(own(descriptor.bucket))]),
-      ),
-    };
-  }
+function bucketsOf({ bucket, descriptors, openDescriptors }: LocalRateLimitSettings): Buckets {
+  return {
+    ofAll: bucket && new TokenBucket(bucket),
+    byDescriptor: new Map(
+      descriptors.map(({ entries, isShadow, bucket: own }) => [
+        descriptorKey(entries),
+        { bucket: new TokenBucket(own), isShadow },
+      ]),
+    ),
+    open: openDescriptors.map((descriptor) => new OpenBuckets(descriptor)),
+  };
+}
+
+/** For a connection that has all of it to itself. */
+function withOwnState(settings: LocalRateLimitSettings, nowMs: number): LocalRateLimitSettings {
+  const { bucket, descriptors, openDescriptors } = settings;
+  const full = (maxTokens: number): SharedArrayBuffer => bucketState(maxTokens, nowMs);
+  return {
+    ...settings,
+    bucket: bucket && { ...bucket, state: full(bucket.maxTokens) },
+    descriptors: descriptors.map((descriptor) => {
+      const { bucket: own } = descriptor;
+      return { ...descriptor, bucket: { ...own, state: full(own.maxTokens) } };
+    }),
+    openDescriptors: openDescriptors.map((descriptor) => {
+      const { buckets } = descriptor;
+      return { ...descriptor, buckets: { ...buckets, state: keyedBucketState(buckets.maxKeys, nowMs) } };
+    }),
+  };
+}
+
+/** One that names all values goes before those that leave some open. */
+function findBucket({ byDescriptor, open }: Buckets, descriptor: Descriptor, nowMs: number): FoundBucket | undefined {
+  const key = descriptorKey(descriptor.entries);
+  return byDescriptor.get(key) ?? open.find((buckets) => buckets.passes(descriptor))?.find(key, nowMs);
 }
 
 class LocalRateLimitFilter implements HttpFilter, FactsSource {
@@ -158,12 +217,13 @@ class LocalRateLimitFilter implements HttpFilter, FactsSource {
     if (!level.isEnabled()) return 'continue';
     this.#level = level;
     level.enabled.add(1);
-    if (this.#take(level, head)) {
+    const taken = this.#take(level, head);
+    if (taken === 'enough') {
       level.ok.add(1);
       return 'continue';
     }
     level.limited.add(1);
-    if (!level.isEnforced()) {
+    if (taken === 'short in shadow' || !level.isEnforced()) {
       level.requestEditor?.apply(head, this);
       return 'continue';
     }
@@ -185,14 +245,20 @@ class LocalRateLimitFilter implements HttpFilter, FactsSource {
     return 'continue';
   }
 
-  #take(level: Level, head: RequestHead): boolean {
+  #take(level: Level, head: RequestHead): 'enough' | 'short' | 'short in shadow' {
     const nowMs = level.context.sharedNowMs();
     const buckets = level.bucketsFor(this.#callbacks);
-    const matched = level.matched(buckets, head, this.#callbacks);
+    const matched = level.matched(buckets, head, this.#callbacks, nowMs);
     this.#told = matched[0]?.bucket ?? buckets.ofAll;
-    for (const { bucket, hits } of matched) if (!bucket.take(hits, nowMs)) return false;
-    if (buckets.ofAll === null || (matched.length > 0 && !level.alwaysTakesDefault)) return true;
-    return buckets.ofAll.take(1, nowMs);
+    let inShadow = false;
+    for (const { bucket, hits, isShadow } of matched) {
+      if (bucket.take(hits, nowMs)) continue;
+      if (!isShadow) return 'short';
+      inShadow = true;
+    }
+    const takesDefault = matched.length === 0 || level.alwaysTakesDefault;
+    if (takesDefault && buckets.ofAll?.take(1, nowMs) === false) return 'short';
+    return inShadow ? 'short in shadow' : 'enough';
   }
 
   #tellLimits(head: EditableHead, { context }: Level, bucket: TokenBucket): void {

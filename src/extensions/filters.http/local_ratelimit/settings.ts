@@ -1,5 +1,6 @@
 // What the local_ratelimit filter and its configuration share.
 
+import type { KeyedTokenBucketsSettings } from '../../../base/keyed-token-buckets.ts';
 import type { TokenBucketSettings } from '../../../base/token-bucket.ts';
 import type { Fraction, HeaderEdits, RateLimitSettings, RuntimeSetting } from '../../../snapshot/index.ts';
 
@@ -11,10 +12,21 @@ export interface LocalRateLimitCounters {
   readonly ok: string;
 }
 
-export interface DescriptorSettings {
-  /** Keys and values in their order. */
+interface AnyDescriptor {
+  /** Keys and values in their order. An empty value stands for any. */
   readonly entries: readonly (readonly [key: string, value: string])[];
+  /** Those beyond its limit are only counted. */
+  readonly isShadow: boolean;
+}
+
+/** With a value for each key. */
+export interface DescriptorSettings extends AnyDescriptor {
   readonly bucket: TokenBucketSettings;
+}
+
+/** Without a value for one key at least: what requests have there makes buckets of their own. */
+export interface OpenDescriptorSettings extends AnyDescriptor {
+  readonly buckets: KeyedTokenBucketsSettings;
 }
 
 /** Of the filter itself, or what one level of a route says instead. */
@@ -24,6 +36,7 @@ export interface LocalRateLimitSettings {
   /** Of requests that no descriptor stands for; null for no limit. */
   readonly bucket: TokenBucketSettings | null;
   readonly descriptors: readonly DescriptorSettings[];
+  readonly openDescriptors: readonly OpenDescriptorSettings[];
   /** Shares of requests that are counted, and of those beyond the limit that are refused. Null for none. */
   readonly enabled: RuntimeSetting<Fraction> | null;
   readonly enforced: RuntimeSetting<Fraction> | null;

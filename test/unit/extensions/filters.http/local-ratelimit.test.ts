@@ -32,6 +32,7 @@ describe('what a local rate limit is told', () => {
     assert.deepEqual(rest, {
       status: 429,
       descriptors: [],
+      openDescriptors: [],
       stage: 0,
       rateLimits: [],
       hostLimits: 'override',
@@ -65,18 +66,55 @@ describe('what a local rate limit is told', () => {
     assert.match(withBucket({ max_tokens: 0 })[0]!, /^token_bucket\.max_tokens: /);
     assert.match(withBucket({ tokens_per_fill: 0 })[0]!, /^token_bucket\.tokens_per_fill/);
     assert.match(faults({ stage: 11 })[0]!, /^stage: /);
-    const descriptors = [{ entries: [{ key: 'a', value: '' }], token_bucket: BUCKET }];
-    assert.deepEqual(faults({ descriptors }), [
-      'descriptors[0].entries[0].value: is empty; this build has no wildcards',
+    const descriptors = [{ entries: [{ key: 'a', value: '' }], token_bucket: { ...BUCKET, fill_interval: '0.01s' } }];
+    assert.deepEqual(faults({ descriptors }), ['descriptors[0].token_bucket.fill_interval: 10 ms is less than 50 ms']);
+    assert.match(faults({ max_dynamic_descriptors: 0 })[0]!, /^max_dynamic_descriptors: /);
+    assert.deepEqual(faults({ descriptors, max_dynamic_descriptors: 65_537 }), [
+      'max_dynamic_descriptors: 65537 exceeds the limit 65536',
     ]);
-    const shadow = [{ entries: [{ key: 'a', value: 'b' }], token_bucket: BUCKET, shadow_mode: true }];
-    assert.match(faults({ descriptors: shadow })[0]!, /^descriptors\[0\]\.shadow_mode: .*not supported/);
-    assert.match(faults({ max_dynamic_descriptors: 3 })[0]!, /^max_dynamic_descriptors: .*not supported/);
     assert.match(faults({ local_cluster_rate_limit: {} })[0]!, /^local_cluster_rate_limit: .*not supported/);
     const header = [{ header: { key: 'x', value: '%NOPE%' } }];
     assert.match(
       faults({ response_headers_to_add: header })[0]!,
       /^response_headers_to_add\[0\]\.header\.value: .*NOPE/,
+    );
+  });
+
+  it('keeps descriptors without some value apart from those that name all', () => {
+    const entries = (...values: string[]): JsonObject[] => values.map((value, at) => ({ key: `k${at}`, value }));
+    const { descriptors, openDescriptors } = filterSettings<LocalRateLimitSettings>(NAME, TYPE, {
+      stat_prefix: 'x',
+      max_dynamic_descriptors: 7,
+      descriptors: [
+        { entries: entries('a', 'b'), token_bucket: BUCKET, shadow_mode: true },
+        { entries: entries('a', ''), token_bucket: BUCKET },
+      ],
+    });
+    assert.deepEqual(
+      descriptors.map((one) => [one.entries, one.isShadow]),
+      [
+        [
+          [
+            ['k0', 'a'],
+            ['k1', 'b'],
+          ],
+          true,
+        ],
+      ],
+    );
+    assert.deepEqual(
+      openDescriptors.map((one) => [one.entries, one.isShadow, one.buckets.maxKeys, one.buckets.maxTokens]),
+      [
+        [
+          [
+            ['k0', 'a'],
+            ['k1', ''],
+          ],
+          false,
+          7,
+          5,
+        ],
+      ],
     );
   });
 
