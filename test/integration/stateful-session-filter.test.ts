@@ -27,6 +27,10 @@ const headerState = (name: string): JsonObject => ({
   name: 'envoy.http.stateful_session.header',
   typed_config: { '@type': `${STATES}.header.v3.HeaderBasedSessionState`, name },
 });
+const envelopeState = (name: string): JsonObject => ({
+  name: 'envoy.http.stateful_session.envelope',
+  typed_config: { '@type': `${STATES}.envelope.v3.EnvelopeSessionState`, header: { name } },
+});
 const sessionOnRoute = (fields: JsonObject): Record<string, JsonObject> => ({
   stateful_session: typed('stateful_session.v3.StatefulSessionPerRoute', fields),
 });
@@ -75,6 +79,10 @@ describe('the stateful_session filter', () => {
     for (let index = 0; index < 4; index += 1) {
       const server = createServer((request, response) => {
         if (request.url!.includes('fail')) response.statusCode = 503;
+        const { 'mcp-session-id': named } = request.headers;
+        if (request.url!.includes('named')) response.setHeader('mcp-session-id', named ?? `made by ${index}; "~"`);
+        if (request.url!.includes('twice')) response.setHeader('mcp-session-id', ['a', 'b']);
+        if (named !== undefined) response.setHeader('x-got', named);
         if (request.url!.includes('moved'))
           response.writeHead(302, { location: `http://${request.headers.host}/next/` });
         response.end(String(index));
@@ -152,6 +160,12 @@ describe('the stateful_session filter', () => {
         sessionOnRoute({ stateful_session: { session_state: headerState('x-host'), strict: true } }),
       ),
       to('web', '/off/', {}, sessionOnRoute({ disabled: true })),
+      to(
+        'web',
+        '/envelope/',
+        {},
+        sessionOnRoute({ stateful_session: { session_state: envelopeState('Mcp-Session-Id') } }),
+      ),
       to(
         'web',
         '/strict/',
@@ -342,6 +356,40 @@ describe('the stateful_session filter', () => {
     assert.deepEqual([lost.status, lost.body, lost.headers.get('x-session')], [503, 'no healthy upstream', null]);
     assert.equal((await ask('header', '/direct')).headers.get('x-session'), null);
     await untilEqual('1,0,1,1', () => counts().join(), 'counts');
+  });
+
+  it('keeps the session of an upstream in its own header, which is given back as it was', async () => {
+    const first = await ask('cookie', '/envelope/named');
+    const name = `made by ${first.body}; "~"`;
+    const told = first.headers.get('mcp-session-id')!;
+    assert.equal(told, `${base64(addressOf(ports[Number(first.body)]))};UV:${base64(name)}`);
+    for (let times = 0; times < 8; times += 1) {
+      const { body, headers } = await ask('cookie', '/envelope/named', { 'mcp-session-id': told });
+      assert.deepEqual([body, headers.get('x-got'), headers.get('mcp-session-id')], [first.body, name, told]);
+    }
+  });
+
+  it('leaves alone what is no session of an upstream', async () => {
+    const host = base64(addressOf(ports[2]));
+    assert.equal((await ask('cookie', '/envelope/')).headers.get('mcp-session-id'), null);
+    assert.equal((await ask('cookie', '/envelope/twice')).headers.get('mcp-session-id'), 'a, b');
+    const strange = [
+      host,
+      `${host};UV:`,
+      `${host};UV:%`,
+      `${host};XX:${base64('a')}`,
+      `;UV:${base64('a\r\nx-evil: 1')}`,
+    ];
+    for (const sent of strange) {
+      const { headers } = await ask('cookie', '/envelope/', { 'mcp-session-id': sent });
+      assert.equal(headers.get('x-got'), sent);
+    }
+    const hostless = await ask('cookie', '/envelope/', { 'mcp-session-id': `;UV:${base64('mine')}` });
+    assert.equal(hostless.headers.get('x-got'), 'mine');
+    const away = await ask('cookie', '/envelope/', {
+      'mcp-session-id': `${base64('127.0.0.1:9')};UV:${base64('mine')}`,
+    });
+    assert.deepEqual([away.status, away.headers.get('x-got')], [200, 'mine']);
   });
 
   it('does what a route says in its place', async () => {

@@ -18,12 +18,14 @@ const SESSION = `${PACKAGE}.StatefulSession`;
 const PER_ROUTE = `${PACKAGE}.StatefulSessionPerRoute`;
 const COOKIE = 'proxy.extensions.http.stateful_session.cookie.v3.CookieBasedSessionState';
 const HEADER = 'proxy.extensions.http.stateful_session.header.v3.HeaderBasedSessionState';
+const ENVELOPE = 'proxy.extensions.http.stateful_session.envelope.v3.EnvelopeSessionState';
 const ROLE = 'session state';
 
 type SessionMessage = MessageTypes[typeof SESSION];
 type PerRouteMessage = MessageTypes[typeof PER_ROUTE];
 type CookieMessage = MessageTypes[typeof COOKIE];
 type HeaderMessage = MessageTypes[typeof HEADER];
+type EnvelopeMessage = MessageTypes[typeof ENVELOPE];
 
 const UNAVAILABLE = 503;
 const BODILESS: readonly number[] = [204, 205, 304];
@@ -41,7 +43,7 @@ export const STATEFUL_SESSION: HttpFilterManifest = {
     },
     [`proxy.config.core.v3.TypedExtensionConfig (${ROLE})`]: {
       otherwise: rejected(),
-      fields: { name: supported(), typed_config: extensions([COOKIE, HEADER]) },
+      fields: { name: supported(), typed_config: extensions([COOKIE, HEADER, ENVELOPE]) },
     },
     [COOKIE]: { otherwise: rejected(), fields: { cookie: supported() } },
     'proxy.type.http.v3.Cookie': {
@@ -53,6 +55,16 @@ export const STATEFUL_SESSION: HttpFilterManifest = {
       fields: { name: supported(), value: supported() },
     },
     [HEADER]: { otherwise: rejected(), fields: { name: supported() } },
+    [ENVELOPE]: {
+      otherwise: rejected(),
+      fields: {
+        header: supported('of responses that have it once'),
+        sse_endpoint_message: rejected(
+          'event streams pass as they are: have the upstream name its sessions in a header',
+        ),
+      },
+    },
+    [`${ENVELOPE}.Header`]: { otherwise: rejected(), fields: { name: supported() } },
     [PER_ROUTE]: { otherwise: rejected(), fields: { disabled: supported(), stateful_session: supported() } },
   },
   convert(message, at, conversion) {
@@ -108,6 +120,10 @@ function convertState(
   const opened = openExtension(any);
   if (opened?.typeName === HEADER) {
     return { kind: 'header', name: (opened.message as HeaderMessage).name.toLowerCase() };
+  }
+  if (opened?.typeName === ENVELOPE) {
+    const { header } = opened.message as EnvelopeMessage;
+    return header === null ? undefined : { kind: 'envelope', name: header.name.toLowerCase() };
   }
   if (opened?.typeName !== COOKIE) return undefined;
   const { cookie } = opened.message as CookieMessage;

@@ -46,6 +46,7 @@ class StatefulSessionFilter implements HttpFilter {
     this.#sessions = sessions;
     this.#address = sessions.codec.read(head, this.#nowSeconds);
     if (this.#address !== undefined) this.#callbacks.overrideHost(this.#address, sessions.isStrict);
+    if (sessions.codec.restore?.(head)) this.#callbacks.settleEditedHead();
     return 'continue';
   }
 
@@ -57,7 +58,9 @@ class StatefulSessionFilter implements HttpFilter {
     }
     const served = this.#callbacks.upstreamAddress;
     this.#count(sessions, served);
-    if (served !== '' && served !== this.#address) sessions.codec!.write(head, served, this.#nowSeconds);
+    const codec = sessions.codec!;
+    const isNews = codec.writesAlways || served !== this.#address;
+    if (served !== '' && isNews) codec.write(head, served, this.#nowSeconds);
     return 'continue';
   }
 

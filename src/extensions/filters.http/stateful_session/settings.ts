@@ -6,7 +6,9 @@ import type { HashCookie } from '../../../snapshot/index.ts';
 export type SessionState =
   | { readonly kind: 'cookie'; readonly cookie: HashCookie }
   /** Name in lower case. */
-  | { readonly kind: 'header'; readonly name: string };
+  | { readonly kind: 'header'; readonly name: string }
+  /** In a header of the upstream's own. Name in lower case. */
+  | { readonly kind: 'envelope'; readonly name: string };
 
 /** Names behind `http.<stat_prefix>.`. */
 export interface SessionCounters {

@@ -46,6 +46,10 @@ test('a session is in a cookie, in a header, or nowhere', () => {
       noSession: 'stateful_session.p.no_session',
     },
   });
+  assert.deepEqual(settingsOf(state('envelope.v3.EnvelopeSessionState', { header: { name: 'X-A' } })).state, {
+    kind: 'envelope',
+    name: 'x-a',
+  });
   assert.deepEqual(settingsOf({}), { state: null, isStrict: false, missingStatus: 503, counters: null });
 });
 
@@ -61,7 +65,14 @@ test('what makes no session is refused by the name of the field', () => {
   assert.match(faults(cookie({ name: 'a', ttl: '-1s' })), /^session_state\.typed_config\.cookie\.ttl: /);
   assert.match(faults(header('')), /^session_state\.typed_config\.name: /);
   assert.match(faults(header('a b')), /^session_state\.typed_config\.name: /);
-  assert.match(faults(state('envelope.v3.EnvelopeSessionState', {})), typedConfig);
+  const envelope = (fields: JsonObject) => faults(state('envelope.v3.EnvelopeSessionState', fields));
+  assert.match(envelope({}), typedConfig);
+  assert.match(envelope({ header: {} }), /^session_state\.typed_config\.header\.name: /);
+  assert.match(envelope({ header: { name: 'a b' } }), /^session_state\.typed_config\.header\.name: /);
+  assert.match(
+    envelope({ sse_endpoint_message: { param_name: 'a' } }),
+    /^session_state\.typed_config\.sse_endpoint_message: .*in a header/,
+  );
   for (const status of [100, 199, 204, 205, 304, 600]) {
     assert.equal(
       faults({ status_on_strict_destination_not_found: status }),
