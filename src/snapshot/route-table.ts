@@ -2,6 +2,7 @@
 // of the configuration (table, virtual host, route) is settled here, so that a worker finds all of it at the route.
 
 import type { MetadataMatch } from '../base/metadata-match.ts';
+import type { ProxyHeaderSettings } from '../base/proxy-header.ts';
 import type { Fraction, RuntimeSetting } from '../base/runtime.ts';
 import type { StringMatch } from '../base/string-match.ts';
 import type { CidrRange } from './cidr-range.ts';
@@ -264,6 +265,8 @@ export interface ForwardAction {
   readonly upgrades: readonly RouteUpgrade[];
   /** CONNECT ends here: what is in the tunnel goes to the upstream as it is. */
   readonly terminatesConnect: boolean;
+  /** With what the upstream's connection begins then; nothing when absent. */
+  readonly connectHeader?: ProxyHeaderSettings;
   /** Answer when the named cluster does not exist. */
   readonly clusterNotFoundStatus: 404 | 500 | 503;
 }

@@ -64,6 +64,24 @@ for (const readMode of ['lean', 'events'] as const) {
       assert.deepEqual(await entries(), [`200 - via_upstream ${bytes} ${bytes}`]);
     });
 
+    test('tells the upstream whose connection it is, before all else', async (t) => {
+      const upstream = await echo(t);
+      const routes = [connectRoute({ terminatesConnect: true, connectHeader: { version: 1, tlvs: '' } })];
+      const bench = await tunnelBench(t, { ...TERMINATED, routes, upstreamPort: upstream.port, readMode });
+      const first = bench.client().write(`${CONNECT}early`);
+      await first.until('\r\n\r\n');
+      const { localPort } = first.socket;
+      const expected = `PROXY TCP4 127.0.0.1 127.0.0.1 ${localPort} ${bench.port}\r\nearly`;
+      assert.equal((await first.bytes(expected.length)).toString(), expected);
+      // The header of the next one is not a part of the first.
+      const second = bench.client().write(CONNECT);
+      await second.until('\r\n\r\n');
+      assert.match(
+        await second.until('\r\n'),
+        new RegExp(`^PROXY TCP4 .* ${second.socket.localPort} ${bench.port}\r\n$`),
+      );
+    });
+
     test('carries much both ways past a slow reader, unharmed', async (t) => {
       const upstream = await oneConnection(t);
       const { proxy, client } = await tunnelBench(t, { ...TERMINATED, upstreamPort: upstream.port, readMode });

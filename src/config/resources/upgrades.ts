@@ -1,9 +1,11 @@
 // The upgrade_configs of connection managers and routes.
 
+import type { ProxyHeaderSettings } from '../../base/proxy-header.ts';
 import type { ForwardAction, RouteUpgrade } from '../../snapshot/index.ts';
 import { quote } from '../source/node.ts';
 import type { FaultSink } from './fault-sink.ts';
 import type { RouteActionMessage } from './messages.ts';
+import { convertProxyHeader } from './proxy-header.ts';
 import { valueOr } from './units.ts';
 
 const CONNECT = 'connect';
@@ -31,9 +33,10 @@ export function convertRouteUpgrades(
   message: RouteActionMessage,
   at: string,
   faults: FaultSink,
-): Pick<ForwardAction, 'upgrades' | 'terminatesConnect'> {
+): Pick<ForwardAction, 'upgrades' | 'terminatesConnect' | 'connectHeader'> {
   const types = new UpgradeTypes(faults);
   let terminatesConnect = false;
+  let connectHeader: ProxyHeaderSettings | undefined;
   const upgrades = message.upgrade_configs.map(({ upgrade_type, enabled, connect_config }, index): RouteUpgrade => {
     const here = `${at}.upgrade_configs[${index}]`;
     const type = types.claim(upgrade_type, here);
@@ -41,10 +44,13 @@ export function convertRouteUpgrades(
       faults.error(`${here}.connect_config`, `has a meaning for CONNECT only, not for ${quote(upgrade_type)}`);
     }
     terminatesConnect ||= connect_config !== null;
+    const header = connect_config?.proxy_protocol_config ?? null;
+    if (header !== null)
+      connectHeader = convertProxyHeader(header, `${here}.connect_config.proxy_protocol_config`, faults);
     return { type, isEnabled: valueOr(enabled, true) };
   });
   if (valueOr(message.use_websocket, false) && !upgrades.some(({ type }) => type === WEBSOCKET.type)) {
     upgrades.push(WEBSOCKET);
   }
-  return { upgrades, terminatesConnect };
+  return { upgrades, terminatesConnect, ...(connectHeader !== undefined && { connectHeader }) };
 }

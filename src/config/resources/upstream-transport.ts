@@ -1,20 +1,12 @@
 // Transport sockets of a cluster: what the connections to its hosts begin with, a PROXY header perhaps, and how they are
 // secured.
 
-import { MAX_TLV_BYTES, type ProxyHeaderSettings, tlv } from '../../base/proxy-header.ts';
+import type { ProxyHeaderSettings } from '../../base/proxy-header.ts';
 import type { UpstreamTlsSettings } from '../../snapshot/index.ts';
-import { ProxyProtocolConfig_Version as Version } from '../proto/generated/enums.ts';
 import type { Conversion } from './conversion.ts';
 import { openExtension } from './extension.ts';
-import type { FaultSink } from './fault-sink.ts';
-import type {
-  Cluster,
-  ProxyProtocolConfig,
-  ProxyProtocolUpstreamTransport,
-  TransportSocket,
-  UpstreamTlsContext,
-} from './messages.ts';
-import { convertPassedTlvs } from './proxy-tlvs.ts';
+import type { Cluster, ProxyProtocolUpstreamTransport, TransportSocket, UpstreamTlsContext } from './messages.ts';
+import { convertProxyHeader } from './proxy-header.ts';
 import { convertUpstreamContext } from './tls/upstream-context.ts';
 
 const SOCKETS = 'proxy.extensions.transport_sockets';
@@ -81,27 +73,8 @@ export function convertTransportSocket(socket: TransportSocket, at: string, conv
   const proxyHeader =
     config === null
       ? ({ version: 1, tlvs: '' } as const)
-      : convertHeader(config, `${configAt}.config`, conversion.faults);
+      : convertProxyHeader(config, `${configAt}.config`, conversion.faults);
   // One that is missing has broken a field rule.
   const inside = inner === null ? {} : convertTransportSocket(inner, `${configAt}.transport_socket`, conversion);
   return { ...inside, proxyHeader };
-}
-
-function convertHeader(
-  { version, added_tlvs: added, pass_through_tlvs: passed }: ProxyProtocolConfig,
-  at: string,
-  faults: FaultSink,
-): ProxyHeaderSettings {
-  if (version === Version.V1) {
-    const noRoom = 'version 1 has no room for them';
-    if (added.length > 0) faults.warning(`${at}.added_tlvs`, noRoom);
-    if (passed !== null) faults.warning(`${at}.pass_through_tlvs`, noRoom);
-    return { version: 1, tlvs: '' };
-  }
-  // An empty value is no Buffer.
-  const text = added.map(({ type, value }) => tlv(type, Buffer.from(value)).toString('hex')).join('');
-  const length = text.length / 2;
-  if (length > MAX_TLV_BYTES)
-    faults.error(`${at}.added_tlvs`, `take ${length} bytes; there is room for ${MAX_TLV_BYTES}`);
-  return { version: 2, tlvs: text, ...convertPassedTlvs(passed) };
 }

@@ -1,6 +1,7 @@
 // What a forwarding route does to a request: which cluster, how long, which host and path. Made once per snapshot; a
 // route that rewrites nothing has nulls here and costs nothing.
 
+import type { ProxyHeaderSettings } from '../../base/proxy-header.ts';
 import { weightedIndex } from '../../base/random.ts';
 import type { RuntimeValues } from '../../base/runtime.ts';
 import type {
@@ -98,6 +99,8 @@ export interface ForwardPlan {
   readonly upgrades: ReadonlyMap<string, boolean> | null;
   /** What is in a CONNECT's tunnel goes to the upstream as it is. */
   readonly terminatesConnect: boolean;
+  /** With what the upstream's connection begins then; null for nothing. */
+  readonly connectHeader: ProxyHeaderSettings | null;
   readonly clusterNotFoundStatus: number;
 }
 
@@ -144,6 +147,7 @@ export function compileForward(
     appendsForwardedHost: action.appendForwardedHost,
     upgrades: action.upgrades.length === 0 ? null : upgradesOf(action.upgrades),
     terminatesConnect: action.terminatesConnect,
+    connectHeader: action.connectHeader ?? null,
     clusterNotFoundStatus: action.clusterNotFoundStatus,
   };
 }

@@ -309,7 +309,7 @@ export class Router {
     }
     if (plan.terminatesConnect && request.isConnect) {
       stream.maxStreamDurationMs = shorter(stream.maxStreamDurationMs, tries?.maxTryDurationMs ?? 0);
-      return new TcpRequest(this.#context, stream, cluster, plan.priority, text, pickContext);
+      return new TcpRequest(this.#context, stream, cluster, plan, text, pickContext);
     }
     const { attemptEdits } = route;
     const context = this.#context;

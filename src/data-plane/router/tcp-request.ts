@@ -4,11 +4,13 @@
 //   CONNECTING ──connected: 200──► OPEN ──upstream's last byte, reset, cancel──► DONE
 //       └──no host, no connection, overflow, cancel──────────────────────────────►┘
 
+import { type ProxyHeaderSettings, proxyHeader } from '../../base/proxy-header.ts';
 import { CLUSTER_STATS, HOST_STATS, ROUTE_STATS } from '../../stats/index.ts';
 import { Method } from '../../wasm/http1.ts';
 import type { ClusterPriority } from '../../wasm/shared-records.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
 import { type TimeoutOwner, TimerEntry } from '../network/timer-wheel.ts';
+import type { ForwardPlan } from '../route/forward-plan.ts';
 import { TcpUpstream, type TcpUpstreamOwner } from '../tcp-proxy/tcp-upstream.ts';
 import type { CircuitBreaker } from '../upstream/circuit-breaker.ts';
 import type { Cluster } from '../upstream/cluster.ts';
@@ -70,6 +72,8 @@ export class TcpRequest implements ForwardedRequest, HostUser<Host>, TcpUpstream
   readonly #client: TunnelClient;
   readonly #priority: ClusterPriority;
   #breaker: CircuitBreaker;
+  /** Null for nothing. */
+  readonly #header: ProxyHeaderSettings | null;
   readonly #timer: TimerEntry;
   /** What the choice of a host may go by. */
   readonly #pickContext: PickContext | null;
@@ -82,7 +86,7 @@ export class TcpRequest implements ForwardedRequest, HostUser<Host>, TcpUpstream
     context: WorkerContext,
     client: TunnelClient,
     cluster: Cluster,
-    priority: ClusterPriority,
+    { priority, connectHeader }: Pick<ForwardPlan, 'priority' | 'connectHeader'>,
     head: string,
     pickContext: PickContext | null,
   ) {
@@ -91,6 +95,7 @@ export class TcpRequest implements ForwardedRequest, HostUser<Host>, TcpUpstream
     this.cluster = cluster;
     this.#priority = priority;
     this.#breaker = cluster.breakerFor(priority);
+    this.#header = connectHeader;
     this.#timer = new TimerEntry(this);
     this.head = head;
     this.#pickContext = pickContext;
@@ -209,6 +214,7 @@ export class TcpRequest implements ForwardedRequest, HostUser<Host>, TcpUpstream
     this.#countHost(rq_total, 1);
     this.#countHost(rq_active, 1);
     this.#client.onUpstreamConnection(this.#upstream!, this.head);
+    if (this.#header !== null) this.#tellClient(this.#header);
     const { codec, clock } = this.#context;
     codec.parseResponse(ESTABLISHED, 0, ESTABLISHED.length, LIMITS, Method.CONNECT);
     const { status } = codec.response;
@@ -265,6 +271,12 @@ export class TcpRequest implements ForwardedRequest, HostUser<Host>, TcpUpstream
     this.#count(upstream_rq_pending_total);
     this.#count(upstream_rq_pending_active);
     return null;
+  }
+
+  #tellClient(header: ProxyHeaderSettings): void {
+    // What is written is given away.
+    const bytes = Buffer.from(proxyHeader(header, this.#client.downstream));
+    this.#upstream!.write(bytes, bytes.length);
   }
 
   #leaveQueue(): void {

@@ -219,7 +219,7 @@ export const ROUTE_ACTION_SUPPORT: SupportTable = {
     otherwise: rejected(),
     fields: {
       allow_post: only([false], 'tunnels are asked for by CONNECT; a POST is forwarded as any request'),
-      proxy_protocol_config: rejected('have the cluster write the header, by the proxy_protocol transport socket'),
+      proxy_protocol_config: supported(),
     },
   },
 };

@@ -24,7 +24,14 @@ class TunnelBench extends AttemptBench {
   constructor(options: AttemptBenchOptions = {}, port?: number, priority: ClusterPriority = ClusterPriority.default) {
     super(options);
     const pick = port === undefined ? null : contextFor({ kind: 'ip', ip: '127.0.0.1', port });
-    this.request = new TcpRequest(this.context, this.client, this.cluster, priority, HEAD, pick);
+    this.request = new TcpRequest(
+      this.context,
+      this.client,
+      this.cluster,
+      { priority, connectHeader: null },
+      HEAD,
+      pick,
+    );
   }
 
   begun(): this {
