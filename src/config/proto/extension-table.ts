@@ -268,7 +268,7 @@ export const EXTENSIONS: Readonly<Record<ExtensionCategory, Rows>> = {
   'http.stateful_session': [
     row('extensions.http.stateful_session.cookie.v3.CookieBasedSessionState', 'http.stateful_session.cookie'),
     row('extensions.http.stateful_session.header.v3.HeaderBasedSessionState', 'http.stateful_session.header'),
-    row('undescribed', 'http.stateful_session.envelope'),
+    row('extensions.http.stateful_session.envelope.v3.EnvelopeSessionState', 'http.stateful_session.envelope'),
   ],
   internal_redirect_predicates: [
     row(

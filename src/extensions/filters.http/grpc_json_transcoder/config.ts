@@ -51,7 +51,7 @@ export const GRPC_JSON_TRANSCODER: HttpFilterManifest = {
         case_insensitive_enum_parsing: supported('a dash is an underscore'),
         max_request_body_size: supported(),
         max_response_body_size: supported(),
-        capture_unknown_query_parameters: only(['false']),
+        capture_unknown_query_parameters: only([false], 'services get what their definitions name'),
       },
     },
     [`${TRANSCODER}.PrintOptions`]: {

@@ -96,7 +96,7 @@ class TranscoderFilter implements HttpFilter {
     if (call === null) return 'continue';
     try {
       if (this.#elements !== null) this.#elements.end();
-      const isMissing = !call.binding.method.isClientStreaming;
+      const isMissing = !call.binding.method.isClientStreaming || (call.takesRaw && !this.#hasSentFirst);
       if (isMissing) this.#callbacks.addRequestData(this.#first(Buffer.concat(this.#parts.splice(0))));
       return 'continue';
     } catch (error) {
@@ -154,7 +154,10 @@ class TranscoderFilter implements HttpFilter {
   encodeTrailers(trailers: Trailers): FilterStatus {
     if (!this.#isAnswer) return 'continue';
     const callbacks = this.#callbacks;
-    if (this.#call!.binding.method.isServerStreaming) {
+    const call = this.#call!;
+    // The head of a raw stream waits for its first message: where there is none, it can still tell how the call has ended.
+    const hasBegun = this.#messageCount > 0 || !call.givesRaw;
+    if (call.binding.method.isServerStreaming && hasBegun) {
       const end = this.#streamEnd();
       if (end.length > 0) callbacks.addResponseData(end);
       return 'continue';
@@ -195,7 +198,9 @@ class TranscoderFilter implements HttpFilter {
   #stream(call: MatchedCall, data: BodyData): FilterStatus {
     const elements = this.#elements;
     const found =
-      elements === null ? [this.#rawJson(data.bytes)] : elements.read(data.bytes).map((text) => parsed(text));
+      elements === null
+        ? this.#rawPieces(data.bytes, data.isEnd)
+        : elements.read(data.bytes).map((text) => parsed(text));
     if (data.isEnd) elements?.end();
     if (this.#isAbove(elements?.heldBytes ?? 0, this.#transcoder.settings.maxRequestBytes)) {
       throw new RequestFault(413, 'an element of the body is too large');
@@ -207,6 +212,12 @@ class TranscoderFilter implements HttpFilter {
     });
     data.bytes = Buffer.concat(frames);
     return 'continue';
+  }
+
+  /** What has come goes on at once, as a message of its own; of a body without any there is an empty one. */
+  #rawPieces(bytes: Buffer, isEnd: boolean): JsonValue[] {
+    if (bytes.length > 0 || (isEnd && !this.#hasSentFirst)) return [this.#rawJson(bytes)];
+    return [];
   }
 
   #rawJson(bytes: Buffer): JsonValue {
