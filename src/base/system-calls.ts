@@ -105,11 +105,14 @@ const TRIM_SIGNATURE = { malloc_trim: { arguments: ['u64'], return: 'i32' } } as
 
 type Functions = ReturnType<typeof dlopen<typeof SIGNATURES>>['functions'];
 
+let trim: ((keptBytes: bigint) => number) | undefined;
+
 /** Gives memory that the C library keeps for later back to the system; 1 ms. @returns false where that cannot be asked for. */
 export function trimAllocator(): boolean {
   if (process.platform !== 'linux' || foreignFunctions === undefined) return false;
   try {
-    dlopen(null, TRIM_SIGNATURE).functions.malloc_trim(0n);
+    trim ??= dlopen(null, TRIM_SIGNATURE).functions.malloc_trim;
+    trim(0n);
     return true;
   } catch {
     return false;

@@ -7,7 +7,8 @@ import { type Clock, SYSTEM_CLOCK } from '../base/clock.ts';
 import { errorMessage, stackFrames, WeirError } from '../base/errors.ts';
 import { FaultBoundary } from '../base/fault-boundary.ts';
 import { settleMemory } from '../base/garbage.ts';
-import type { SystemCalls } from '../base/system-calls.ts';
+import { ProcessMemory } from '../base/process-memory.ts';
+import { type SystemCalls, trimAllocator } from '../base/system-calls.ts';
 import { formatVersion, revisionNumber, type Version } from '../base/version.ts';
 import type { ServerOptions } from '../cli/index.ts';
 import type { LoadBootstrapResult } from '../config/index.ts';
@@ -17,6 +18,9 @@ import type { LogDestination, Loggers } from '../log/index.ts';
 import type { RunningAdmin } from './admin.ts';
 import type { AdminAccessLog } from './admin-access-log.ts';
 import type { Epoch } from './hot-restart/epoch.ts';
+import { SpareMemory } from './spare-memory.ts';
+
+const MEGABYTE = 1e6;
 
 export interface ProxyLog {
   readonly loggers: Loggers;
@@ -46,6 +50,8 @@ export class RunningProxy {
   #admin: Promise<RunningAdmin | undefined> = Promise.resolve(undefined);
   /** The admin interface's own; those of listeners are the workers'. */
   #accessLog: AdminAccessLog | undefined;
+  /** Undefined before the start has settled. */
+  #spareMemory: SpareMemory | undefined;
   #isStopping = false;
 
   /** Starts the threads, which load their code while the caller loads the configuration. */
@@ -111,10 +117,27 @@ export class RunningProxy {
     this.#adminAddress = admin?.address;
   }
 
-  /** The start is over: threads give back what it has left. @returns bytes that this one has given back. */
+  /**
+   * The start is over: threads give back what it has left, and what becomes spare from here on follows.
+   * @returns bytes that this one has given back.
+   */
   settle(): number {
     this.#workers.settle();
-    return settleMemory();
+    const givenBack = settleMemory();
+    if (this.#server !== undefined && !this.#isStopping) this.#spareMemory ??= this.#giveSpareMemoryBack(this.#server);
+    return givenBack;
+  }
+
+  #giveSpareMemoryBack(server: Server): SpareMemory {
+    const memory = new ProcessMemory();
+    const log = this.#parts.log.loggers.get('main').ofFile('src/process/running-proxy.ts');
+    return new SpareMemory({
+      clock: this.#clock,
+      residentBytes: () => memory.read().residentBytes,
+      connections: () => server.listenerManager.activeConnections(),
+      trim: trimAllocator,
+      onGivenBack: (bytes) => log.debug(`${(bytes / MEGABYTE).toFixed(0)} MB given back to the system`),
+    });
   }
 
   /** Opens all files of logs anew, where they are now. */
@@ -134,6 +157,7 @@ export class RunningProxy {
   /** Stops accepting, lets running requests end within `graceMs`, and gives everything back. Also after a failed start. */
   async stop(graceMs: number): Promise<void> {
     this.#isStopping = true;
+    this.#spareMemory?.stop();
     await this.#server?.stop(graceMs);
     // A failure to open it has been told of by `start`.
     await this.#admin.then((opened) => opened?.close()).catch(() => {});
