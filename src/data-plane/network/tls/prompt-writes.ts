@@ -13,9 +13,12 @@
 // This leans on what `_handle` tells: how much has been encrypted and not been accounted for (`writeQueueSize`), and the same
 // of the socket below (`_parent`). Where a Node release tells neither, every write is done when Node says so.
 //
+// What is longer than a connection may write at once (kept-buffers.ts) is written piece by piece, each when Node has told of the one before.
+//
 // `tls.connect` makes sockets of its own: what Node calls to write is put in place on each of those.
 
 import { TLSSocket } from 'node:tls';
+import { type BufferKeeper, KeptBuffers, SMALL_BUFFER_BYTES } from './kept-buffers.ts';
 
 type Written = (error?: Error | null) => void;
 type Chunks = { chunk: unknown; encoding: BufferEncoding }[];
@@ -31,6 +34,12 @@ interface Handle {
  * and waits where nobody below sees it.
  */
 const MOST_AT_ONCE = 7 * 16 * 1024;
+
+/** What Node calls the encoding of bytes. */
+const BYTES = 'buffer' as BufferEncoding;
+
+/** Of the sockets of this thread. */
+const keptBuffers = new KeptBuffers();
 
 const WRITES = Symbol('writes');
 const node = TLSSocket.prototype as Required<Pick<TLSSocket, '_write' | '_writev' | '_final'>>;
@@ -62,7 +71,11 @@ export function writePromptly(socket: TLSSocket): void {
   prompt._final = _final;
 }
 
-class PromptWrites {
+function bytesOf(chunk: unknown, encoding: BufferEncoding): Buffer {
+  return typeof chunk === 'string' ? Buffer.from(chunk, encoding) : (chunk as Buffer);
+}
+
+class PromptWrites implements BufferKeeper {
   readonly #socket: TLSSocket;
   /** Node has not told of the last write. */
   #isUntold = false;
@@ -73,6 +86,7 @@ class PromptWrites {
   #encoding: BufferEncoding = 'utf8';
   #chunks: Chunks | null = null;
   #isEnding = false;
+  keptBytes = 0;
 
   constructor(socket: TLSSocket) {
     this.#socket = socket;
@@ -86,7 +100,15 @@ class PromptWrites {
       return;
     }
     const isIdle = this.#begin(callback);
-    node._write.call(this.#socket, chunk, encoding, this.#onTold);
+    const { length } = chunk as string | Buffer;
+    const piece = this.#pieceOf(length);
+    if (piece === length) node._write.call(this.#socket, chunk, encoding, this.#onTold);
+    else {
+      const bytes = bytesOf(chunk, encoding);
+      this.#chunk = bytes.subarray(piece);
+      this.#encoding = BYTES;
+      node._write.call(this.#socket, bytes.subarray(0, piece), BYTES, this.#onTold);
+    }
     if (isIdle) this.#settle();
   }
 
@@ -97,8 +119,29 @@ class PromptWrites {
       return;
     }
     const isIdle = this.#begin(callback);
-    node._writev.call(this.#socket, chunks, this.#onTold);
+    node._writev.call(this.#socket, this.#firstOf(chunks), this.#onTold);
     if (isIdle) this.#settle();
+  }
+
+  /** As much as may be written at once; what is more waits. */
+  #firstOf(chunks: Chunks): Chunks {
+    const all = chunks.reduce((sum, { chunk }) => sum + (chunk as string | Buffer).length, 0);
+    let room = this.#pieceOf(all);
+    if (room === all) return chunks;
+    const last = chunks.findIndex(({ chunk }) => {
+      room -= (chunk as string | Buffer).length;
+      return room < 0;
+    });
+    const { chunk, encoding } = chunks[last]!;
+    const bytes = bytesOf(chunk, encoding);
+    const cut = (chunk as string | Buffer).length + room;
+    this.#chunks = [{ chunk: bytes.subarray(cut), encoding: BYTES }, ...chunks.slice(last + 1)];
+    return [...chunks.slice(0, last), { chunk: bytes.subarray(0, cut), encoding: BYTES }];
+  }
+
+  /** How much of so many bytes may be written at once. */
+  #pieceOf(length: number): number {
+    return length < SMALL_BUFFER_BYTES ? length : keptBuffers.pieceOf(length, this);
   }
 
   final(callback: Written): void {
@@ -118,7 +161,7 @@ class PromptWrites {
   /** Ends the write that has just been made, if the kernel has it. */
   #settle(): void {
     const callback = this.#callback;
-    if (callback === null || !this.#hasLeft()) return;
+    if (callback === null || this.#chunk !== null || this.#chunks !== null || !this.#hasLeft()) return;
     this.#callback = null;
     callback();
   }
@@ -127,6 +170,11 @@ class PromptWrites {
     const handle = this.#handle;
     const encrypted = handle?.writeQueueSize ?? 0;
     return encrypted > 0 && encrypted <= MOST_AT_ONCE && handle?._parent?.writeQueueSize === 0;
+  }
+
+  charge(bytes: number): void {
+    if (this.keptBytes === 0) this.#socket.once('close', () => keptBuffers.release(this.keptBytes));
+    this.keptBytes = bytes;
   }
 
   get #handle(): Handle | null {

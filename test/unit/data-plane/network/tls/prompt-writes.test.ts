@@ -81,6 +81,22 @@ function handleOf(socket: Socket): Handle {
   return (socket as unknown as { readonly _handle: Handle })._handle;
 }
 
+/** How much Node is given in each write from now on. */
+function sizesOfWrites(socket: Socket): number[] {
+  const sizes: number[] = [];
+  const handle = handleOf(socket) as unknown as Record<string, (request: unknown, written: unknown) => unknown>;
+  const lengthOf = (written: unknown): number => (written as string | Buffer).length ?? 0;
+  for (const name of ['writeBuffer', 'writeLatin1String', 'writev']) {
+    const node = handle[name]!;
+    handle[name] = function (request, written, ...rest: unknown[]) {
+      const parts = name === 'writev' ? (written as unknown[]).filter((_, index) => index % 2 === 0) : [written];
+      sizes.push(parts.reduce<number>((sum, part) => sum + lengthOf(part), 0));
+      return Reflect.apply(node, this, [request, written, ...rest]);
+    };
+  }
+  return sizes;
+}
+
 /** The kinds of the records that a side has sent. */
 function recordsIn(bytes: Buffer): number[] {
   const kinds: number[] = [];
@@ -184,16 +200,16 @@ for (const [version, { nearConnects, what }] of VERSIONS.flatMap((each) =>
       await turns(20);
       far.pause();
       const written: Buffer[] = [];
-      let bytes = body(64 * KB);
+      let bytes = body(8 * KB);
       for (;;) {
         written.push(Buffer.from(bytes));
         const isTaken = near.write(bytes);
         assert.equal(isTaken, handleOf(nearRaw).writeQueueSize === 0);
         if (!isTaken) break;
         bytes.fill(0);
-        bytes = body(64 * KB, written.length);
+        bytes = body(8 * KB, written.length);
         await turns(3);
-        assert.ok(written.length * 64 * KB < BULK_BYTES, 'nothing waits');
+        assert.ok(written.length * 8 * KB < BULK_BYTES, 'nothing waits');
       }
       assert.ok(near.writableLength > 0);
       const received = new Received(far);
@@ -205,14 +221,36 @@ for (const [version, { nearConnects, what }] of VERSIONS.flatMap((each) =>
       assert.ok(received.bytes.equals(Buffer.concat(written)));
     });
 
-    test('more than Node passes on at once waits until it has passed on all', async (t) => {
+    test('more than may be written at once waits, and goes on piece by piece', async (t) => {
       const { near, far } = await securedPair(t, certificate, versions);
       const received = new Received(far);
+      const sizes = sizesOfWrites(near);
       await turns(20);
-      assert.equal(near.write(body(200 * KB)), false);
+      assert.equal(near.write(body(600 * KB)), false);
+      assert.equal(near.writableLength, 600 * KB);
       await once(near, 'drain');
-      await eventually(() => received.length === 200 * KB, 'all of it');
-      assert.ok(received.bytes.equals(body(200 * KB)));
+      assert.equal(near.writableLength, 0);
+      near.cork();
+      near.write('head ', 'latin1');
+      near.write(body(240 * KB));
+      near.write('middle ', 'latin1');
+      near.write(body(60 * KB));
+      near.write('tail', 'latin1');
+      near.uncork();
+      await once(near, 'drain');
+      near.write('t'.repeat(300 * KB), 'latin1');
+      await once(near, 'drain');
+      near.end();
+      await eventually(() => received.isEnded, 'all of it');
+      const gathered = ['head ', body(240 * KB), 'middle ', body(60 * KB), 'tail', 't'.repeat(300 * KB)];
+      const expected = [body(600 * KB), ...gathered.map((part) => Buffer.from(part as string))];
+      assert.ok(received.bytes.equals(Buffer.concat(expected)));
+      assert.ok(
+        sizes.every((size) => size < 272 * KB),
+        `${sizes}`,
+      );
+      // As many as it takes, and no more.
+      assert.equal(sizes.length, 3 + 2 + 2);
     });
 
     test('what waits when the socket is destroyed is not written, and whoever waits hears of it', async (t) => {
