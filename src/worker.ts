@@ -58,6 +58,7 @@ function build(init: WorkerInit): Parts {
     workerIndex: init.workerIndex,
     reportHostFailure: (cluster, recordAddress) => tell({ type: 'host-failed', cluster, recordAddress }),
     reportOutlier: (cluster, recordAddress, kind) => tell({ type: 'outlier', cluster, recordAddress, kind }),
+    askFor: (question, demand) => tell({ type: 'demand', question, demand }),
     requestHost: (cluster, address) => tell({ type: 'host-wanted', cluster, address }),
     accessLogFiles: init.accessLogFiles,
     httpFilters: HTTP_FILTERS,
@@ -101,6 +102,8 @@ function receive(message: Exclude<MainToWorker, { type: 'init' }>, parts: Parts)
       return dataPlane.updateScopes(message.scopes);
     case 'scopes-removed':
       return dataPlane.removeScopes(message.id);
+    case 'demand-answered':
+      return dataPlane.answerDemand(message.question, message.isThere);
     case 'host-refused':
       return dataPlane.refuseHost(message.cluster, message.address, message.reason);
     case 'listen':

@@ -21,7 +21,7 @@ export type {
 } from './bootstrap/overload.ts';
 export type { RuntimeDiscovery, RuntimeFiles, RuntimeLayerSettings } from './bootstrap/runtime.ts';
 export { shownConfigYaml } from './bootstrap/shown-yaml.ts';
-export type { DiscoverableResources, ReadRoutes, RoutesView } from './discovery/discoverable-resources.ts';
+export type { DiscoverableResources, ReadHost, ReadRoutes, RoutesView } from './discovery/discoverable-resources.ts';
 export type {
   DiscoveredResource,
   DiscoveredResponse,

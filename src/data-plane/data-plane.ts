@@ -44,7 +44,7 @@ import type { ReadMode } from './network/socket-events.ts';
 import type { TracerRegistry } from './tracing/tracer.ts';
 import { ClusterMap } from './upstream/cluster-map.ts';
 import { watchMain } from './watchdog.ts';
-import { type ReportOutlier, type RequestHost, WorkerContext } from './worker-context.ts';
+import { type AskFor, type ReportOutlier, type RequestHost, WorkerContext } from './worker-context.ts';
 
 export interface DataPlaneDependencies {
   readonly stats: WorkerStats;
@@ -65,6 +65,8 @@ export interface DataPlaneDependencies {
   readonly reportOutlier?: ReportOutlier;
   /** Asks main for a host that is not there yet; nobody is asked without. */
   readonly requestHost?: RequestHost;
+  /** Asks main for what requests wait for; nothing is ever there without. */
+  readonly askFor?: AskFor;
   /** The HTTP filters that snapshots may name. */
   readonly httpFilters: HttpFilterRegistry;
   /** The same of network filters. */
@@ -207,6 +209,11 @@ export class DataPlane {
 
   removeScopes(id: number): void {
     this.#context.scopeSets.remove(id);
+  }
+
+  /** Main has answered what was asked for. */
+  answerDemand(question: number, isThere: boolean): void {
+    this.#context.demands.answered(question, isThere);
   }
 
   /** There is no room for a host that was wanted. @param address as text. */

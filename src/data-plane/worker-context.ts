@@ -10,7 +10,7 @@ import type { Random } from '../base/random.ts';
 import { RuntimeValues } from '../base/runtime.ts';
 import { SystemCalls } from '../base/system-calls.ts';
 import type { Logger, Loggers } from '../log/index.ts';
-import type { AccessLogFileSettings, ConsecutiveKind, WorkerToMain } from '../snapshot/index.ts';
+import type { AccessLogFileSettings, ConsecutiveKind, Demand, WorkerToMain } from '../snapshot/index.ts';
 import type { WorkerStats } from '../stats/index.ts';
 import type { Http1Codec } from '../wasm/http1.ts';
 import type { Http2Module } from '../wasm/http2.ts';
@@ -19,6 +19,7 @@ import type { SharedRecords } from '../wasm/shared-memory.ts';
 import type { AccessLoggerRegistry } from './access-log/access-logger.ts';
 import { AccessLoggers } from './access-log/access-loggers.ts';
 import { LogFiles } from './access-log/log-files.ts';
+import { Demands } from './demands.ts';
 import { Drains } from './drains.ts';
 import { Http2Codec } from './http/codec/http2/codec.ts';
 import type { HttpFilterRegistry } from './http/filter.ts';
@@ -59,6 +60,8 @@ export interface DataPlaneLogs {
 
 export type ReportOutlier = (cluster: string, recordAddress: number, kind: ConsecutiveKind) => void;
 
+export type AskFor = (question: number, demand: Demand) => void;
+
 export type RequestHost = (cluster: string, address: IpAddress) => void;
 
 export interface WorkerContextOptions {
@@ -92,6 +95,8 @@ export interface WorkerContextOptions {
   readonly reportOutlier?: ReportOutlier;
   /** Asks main for a host that is not there yet; nobody is asked without. */
   readonly requestHost?: RequestHost;
+  /** Asks main for what requests wait for; nothing is ever there without. */
+  readonly askFor?: AskFor;
   /** Tells main what a tap has recorded; nobody is told without. */
   readonly sendTrace?: (message: WorkerToMain) => void;
   /** Opens connections to upstreams; the system's sockets unless a test has its own. */
@@ -145,6 +150,8 @@ export class WorkerContext {
   /** Those that are resources of their own. */
   readonly routeTables: RouteTables;
   readonly scopeSets: ScopeSets;
+  /** What requests wait for that main has discovered. */
+  readonly demands: Demands;
   readonly overload: Overload;
   /** Of listeners that bypass the overload manager: it never asks for anything. */
   readonly noOverload: Overload;
@@ -205,6 +212,11 @@ export class WorkerContext {
     this.logFiles = new LogFiles(options.accessLogFiles, { stats, clock, log: this.logs.filter });
     this.routeTables = new RouteTables(this);
     this.scopeSets = new ScopeSets(this.routeTables);
+    const { askFor } = options;
+    this.demands = new Demands(
+      askFor ?? ((question) => void queueMicrotask(() => this.demands.answered(question, false))),
+      (error) => this.logFault('what a request made of an answer', error),
+    );
     this.reportHostFailure = options.reportHostFailure ?? (() => {});
     this.reportOutlier = options.reportOutlier ?? (() => {});
     this.requestHost = options.requestHost ?? (() => {});

@@ -35,6 +35,7 @@ import { HEALTH_CHECK } from './filters.http/health_check/config.ts';
 import { JWT_AUTHN } from './filters.http/jwt_authn/config.ts';
 import { LOCAL_RATE_LIMIT } from './filters.http/local_ratelimit/config.ts';
 import { type GivenFilters, moduleManifest } from './filters.http/module/config.ts';
+import { ON_DEMAND } from './filters.http/on_demand/config.ts';
 import { RATE_LIMIT } from './filters.http/ratelimit/config.ts';
 import { RBAC } from './filters.http/rbac/config.ts';
 import { SET_FILTER_STATE } from './filters.http/set_filter_state/config.ts';
@@ -92,6 +93,7 @@ const HTTP_FILTERS: HttpFilterManifests = {
   'proxy.extensions.filters.http.ratelimit.v3.RateLimit': RATE_LIMIT,
   'proxy.extensions.filters.http.rbac.v3.RBAC': RBAC,
   'proxy.extensions.filters.http.set_filter_state.v3.Config': SET_FILTER_STATE,
+  'proxy.extensions.filters.http.on_demand.v3.OnDemand': ON_DEMAND,
   'proxy.extensions.filters.http.set_metadata.v3.Config': SET_METADATA,
   'proxy.extensions.filters.http.stateful_session.v3.StatefulSession': STATEFUL_SESSION,
   'proxy.extensions.filters.http.tap.v3.Tap': TAP,

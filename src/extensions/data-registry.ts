@@ -32,6 +32,7 @@ import { HEALTH_CHECK_FILTER } from './filters.http/health_check/filter.ts';
 import { JWT_AUTHN_FILTER } from './filters.http/jwt_authn/filter.ts';
 import { LOCAL_RATE_LIMIT_FILTER } from './filters.http/local_ratelimit/filter.ts';
 import { MODULE_FILTER } from './filters.http/module/filter.ts';
+import { ON_DEMAND_FILTER } from './filters.http/on_demand/filter.ts';
 import { RATE_LIMIT_FILTER } from './filters.http/ratelimit/filter.ts';
 import { RBAC_FILTER } from './filters.http/rbac/filter.ts';
 import { SET_FILTER_STATE_FILTER } from './filters.http/set_filter_state/filter.ts';
@@ -80,6 +81,7 @@ export const HTTP_FILTERS: HttpFilterRegistry = {
   'filters.http.ratelimit': RATE_LIMIT_FILTER,
   'filters.http.rbac': RBAC_FILTER,
   'filters.http.set_filter_state': SET_FILTER_STATE_FILTER,
+  'filters.http.on_demand': ON_DEMAND_FILTER,
   'filters.http.set_metadata': SET_METADATA_FILTER,
   'filters.http.stateful_session': STATEFUL_SESSION_FILTER,
   'filters.http.tap': TAP_FILTER,

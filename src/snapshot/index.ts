@@ -67,6 +67,7 @@ export type {
   RequestRateSettings,
   RestSourceSettings,
 } from './config-source.ts';
+export type { Demand } from './demand.ts';
 export type { DrainedListeners, DrainProgress, DrainState, DrainStrategy } from './drain.ts';
 export type {
   ConnectionPredicate,

@@ -5,6 +5,7 @@ import type { IpAddress } from '../base/address.ts';
 import type { RuntimeTexts } from '../base/runtime.ts';
 import type { AccessLogFileSettings } from './access-log.ts';
 import type { HostsUpdate } from './cluster.ts';
+import type { Demand } from './demand.ts';
 import type { DrainProgress, DrainState } from './drain.ts';
 import type { ListenerSnapshot } from './listener.ts';
 import type { ConsecutiveKind } from './outlier.ts';
@@ -133,6 +134,8 @@ export type MainToWorker =
   | { readonly type: 'scopes'; readonly scopes: PublishedScopes }
   /** No listener refers to this set any more. */
   | { readonly type: 'scopes-removed'; readonly id: number }
+  /** Whether what a worker has asked for is there; it has been told of before. */
+  | { readonly type: 'demand-answered'; readonly question: number; readonly isThere: boolean }
   /** `ports` by address of the listener; 0 lets the system choose, and for a pipe. */
   | {
       readonly type: 'listen';
@@ -224,6 +227,8 @@ export type WorkerToMain =
    * the IP may be a name.
    */
   | { readonly type: 'host-wanted'; readonly cluster: string; readonly address: IpAddress }
+  /** Requests wait for something that main can have discovered. Answered by `demand-answered`, in a bounded time. */
+  | { readonly type: 'demand'; readonly question: number; readonly demand: Demand }
   /** A checked host has asked, in an answer to a request, to be left out. */
   | { readonly type: 'host-failed'; readonly cluster: string; readonly recordAddress: number }
   /** A host has failed as often in a row as it may. */

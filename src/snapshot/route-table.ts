@@ -7,6 +7,7 @@ import type { Fraction, RuntimeSetting } from '../base/runtime.ts';
 import type { StringMatch } from '../base/string-match.ts';
 import type { CidrRange } from './cidr-range.ts';
 import type { SubsetCriteria } from './cluster.ts';
+import type { ConfigSourceSettings } from './config-source.ts';
 import type { FormatSegments, ReplyFormat } from './format.ts';
 import type { InternalRedirectSettings } from './internal-redirect.ts';
 import type { MatchTree } from './matcher.ts';
@@ -363,4 +364,6 @@ export interface RouteTableSnapshot {
   readonly ignoresPathParameters?: boolean;
   /** Request headers, in lower case, that only internal requests may bring. */
   readonly internalOnlyHeaders: readonly string[];
+  /** Where further virtual hosts come from, also one by one when requests want them; absent where these are all. */
+  readonly hostDiscovery?: ConfigSourceSettings;
 }

@@ -23,6 +23,8 @@ export interface ScopeSettings {
   readonly name: string;
   readonly key: readonly string[];
   readonly routes: RouteTableSnapshot | DiscoveredTableName;
+  /** The table is asked for when a request wants it. */
+  readonly isOnDemand: boolean;
 }
 
 /** A table that comes by discovery. */
@@ -51,5 +53,6 @@ export interface PublishedScopes {
 export interface PublishedScope {
   /** One of before with this key goes. */
   readonly key: readonly string[];
-  readonly routeTableId: number;
+  /** Null for one that is asked for when a request wants it. */
+  readonly routeTableId: number | null;
 }

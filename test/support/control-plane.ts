@@ -44,10 +44,12 @@ export interface ReceivedRequest {
   readonly node: { readonly id: string; readonly build_version: string; readonly user_agent_name: string } | null;
 }
 
-interface Held {
+export interface Held {
   readonly version: string;
   readonly any: object;
   readonly ttl?: object;
+  /** Under which it may be asked for, too. */
+  readonly aliases?: readonly string[];
 }
 
 interface StreamType {
@@ -73,6 +75,8 @@ export class ControlPlane {
   identifier = 'test-plane';
   /** Each stream ends behind its first response. */
   endsAfterEach = false;
+  /** Types without `proxy.` of which streams of changes hear only what they ask for by name. */
+  readonly onDemand = new Set<string>();
   /** Requests are noted, and nothing is answered. */
   isSilent = false;
   port = 0;
@@ -262,7 +266,8 @@ export class ControlPlane {
   #heardChanges(stream: Stream, request: ReceivedRequest, state: StreamType, isFirst: boolean): void {
     const { resource_names_subscribe: more, resource_names_unsubscribe: less } = request;
     if (isFirst) {
-      state.names = more.length === 0 ? undefined : new Set();
+      const isOnDemand = this.onDemand.has(typeNameOf(request.type_url).replace('proxy.', ''));
+      state.names = more.length === 0 && !isOnDemand ? undefined : new Set();
       state.told = new Map(Object.entries(request.initial_resource_versions));
     }
     for (const name of more) state.names?.add(name);
@@ -280,7 +285,10 @@ export class ControlPlane {
     if (this.isSilent) return;
     const held = this.#resources.get(typeName) ?? new Map<string, Held>();
     const state = stream.types.get(typeUrl)!;
-    const wanted = [...held].filter(([name]) => state.names === undefined || state.names.has(name));
+    const { names } = state;
+    const wanted = [...held].filter(
+      ([name, { aliases = [] }]) => names === undefined || [name, ...aliases].some((each) => names.has(each)),
+    );
     this.#lastNonce += 1;
     const nonce = `nonce-${this.#lastNonce}`;
     const common = { nonce, type_url: typeUrl, control_plane: { identifier: this.identifier } };
@@ -294,9 +302,12 @@ export class ControlPlane {
     }
     const resources = wanted
       .filter(([name, { version: own }]) => state.told.get(name) !== own)
-      .map(([name, { version: own, any, ttl }]) => ({ name, version: own, resource: any, ...(ttl && { ttl }) }));
+      .map(([name, { version: own, any, ttl, aliases = [] }]) => {
+        return { name, aliases, version: own, resource: any, ...(ttl && { ttl }) };
+      });
+    const known = new Set([...held].flatMap(([name, { aliases = [] }]) => [name, ...aliases]));
     const gone = [...state.told.keys()].filter((name) => !held.has(name));
-    const missing = asked.filter((name) => name !== '*' && !held.has(name) && !gone.includes(name));
+    const missing = asked.filter((name) => name !== '*' && !known.has(name) && !gone.includes(name));
     const removed = [...gone, ...missing];
     for (const name of gone) state.told.delete(name);
     for (const { name, version: own } of resources) state.told.set(name, own);

@@ -1,6 +1,7 @@
 // DynamicResources message → where clusters and listeners come from while the proxy runs.
 
 import type { ConfigSourceSettings, GrpcSourceSettings } from '../../snapshot/index.ts';
+import { ApiConfigSource_ApiType } from '../proto/generated/enums.ts';
 import type { Bootstrap } from '../proto/generated/messages.ts';
 import type { Generation } from '../proto/message-names.ts';
 import { convertApiSource, convertConfigSource } from '../resources/config-source.ts';
@@ -36,7 +37,9 @@ export function convertDynamicResources(
 
 /** @param generation of the bootstrap. */
 export function sourceContext({ dynamic_resources: message }: Bootstrap, generation: Generation): SourceContext {
-  return { generation, isAggregated: (message?.ads_config ?? null) !== null };
+  const aggregated = message?.ads_config ?? null;
+  const aggregatesChanges = aggregated?.api_type === ApiConfigSource_ApiType.DELTA_GRPC;
+  return { generation, isAggregated: aggregated !== null, aggregatesChanges };
 }
 
 export function discoversClusters({ dynamic_resources: message }: Bootstrap): boolean {

@@ -10,11 +10,13 @@ import type {
   RouteTableSnapshot,
   ScopedRoutesSettings,
   ScopeSettings,
+  VirtualHostSnapshot,
 } from '../../snapshot/index.ts';
 import { checkImpliedExtensions, impliedByCluster, impliedByListener } from '../bootstrap/implied-extensions.ts';
 import { unpackAny } from '../proto/any.ts';
 import type { MessageTypes } from '../proto/generated/messages.ts';
 import { protoSchema } from '../proto/root.ts';
+import { decodeMessage } from '../proto/wire.ts';
 import { ResourceChecks } from '../resource-checks.ts';
 import { convertCluster } from '../resources/cluster.ts';
 import { ClusterNames, type Conversion } from '../resources/conversion.ts';
@@ -34,10 +36,14 @@ const CLUSTER_TYPE = 'proxy.config.cluster.v3.Cluster';
 const ASSIGNMENT_TYPE = 'proxy.config.endpoint.v3.ClusterLoadAssignment';
 const LISTENER_TYPE = 'proxy.config.listener.v3.Listener';
 const SCOPE_TYPE = 'proxy.config.route.v3.ScopedRouteConfiguration';
+const HOST_TYPE = 'proxy.config.route.v3.VirtualHost';
 const ROUTES_TYPE = 'proxy.config.route.v3.RouteConfiguration';
 
 /** One table as each connection manager reads it: whom its routes may speak to is another's with each. */
 export type ReadRoutes<View> = ReadonlyMap<View, RouteTableSnapshot>;
+
+/** One virtual host, in the same way. */
+export type ReadHost<View> = ReadonlyMap<View, VirtualHostSnapshot>;
 
 /** How a connection manager reads a table. */
 export type RoutesView = Pick<DiscoveredRoutes, 'filters' | 'isOutbound'>;
@@ -117,6 +123,35 @@ export class DiscoverableResources {
     });
   }
 
+  /**
+   * Virtual hosts that come for themselves, each read as if it stood in its table.
+   * @param table in its binary form, as it was accepted. @param views, clusterNames as for `routes`.
+   */
+  virtualHosts<View extends RoutesView>(
+    table: Uint8Array,
+    views: readonly View[],
+    clusterNames: Iterable<string>,
+  ): ResourceType<ReadHost<View>> {
+    const routesType = protoSchema().messageType(ROUTES_TYPE);
+    const around = decodeMessage(routesType, table) as unknown as MessageTypes[typeof ROUTES_TYPE];
+    const scene = this.#scene(new ClusterNames(clusterNames));
+    const type = this.#type<MessageTypes[typeof HOST_TYPE], ReadHost<View>>(HOST_TYPE, (message, at, faults) => {
+      // Fields that the table leaves out are not its own.
+      const own: typeof around = Object.assign(Object.create(around), { virtual_hosts: [message], vhds: null });
+      const place = fieldPath(at, 'virtual_hosts[0]');
+      const once = onlyOnce(onlyWithin(place, at, faults));
+      const hosts = views.flatMap((view) => {
+        const conversion = { ...scene, isOutbound: view.isOutbound, faults: once };
+        const filters = new RouteFilters(view.filters, conversion);
+        const [host] = convertRouteTable(own, at, false, filters, conversion).virtualHosts;
+        return host === undefined ? [] : [[view, host] as const];
+      });
+      return new Map(hosts);
+    });
+    // Not by the name that it is asked for by.
+    return { ...type, nameOf: () => '' };
+  }
+
   /** For one response. @param reader whose scopes they are. @param clusterNames of those that there are. */
   scopes(
     { filters, isOutbound, routeSource }: Pick<ScopedRoutesSettings, 'filters' | 'isOutbound' | 'routeSource'>,
@@ -168,6 +203,17 @@ export class DiscoverableResources {
       },
     };
   }
+}
+
+/** What is told of a message in another one, as if it stood alone. What there is around it has been told of before. */
+function onlyWithin(place: string, at: string, faults: FaultSink): FaultSink {
+  const told = (path: string, tell: (path: string) => void): void => {
+    if (path.startsWith(place)) tell(at + path.slice(place.length));
+  };
+  return {
+    error: (path, text) => told(path, (own) => faults.error(own, text)),
+    warning: (path, text) => told(path, (own) => faults.warning(own, text)),
+  };
 }
 
 /** What several find is told once. */

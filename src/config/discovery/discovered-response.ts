@@ -21,6 +21,8 @@ export interface DiscoveredResponse<Resource> {
 /** One that is read when it is asked for, if it is. */
 export interface OfferedResource<Resource> {
   readonly name: string;
+  /** Under which it may have been asked for, beside its name; none when absent. */
+  readonly aliases?: readonly string[];
   /** As of DiscoveredResource. */
   readonly version?: string;
   /**

@@ -29,6 +29,8 @@ export interface RawResource {
   readonly name: string;
   /** What it calls itself, where it comes by another name. */
   readonly otherName?: string;
+  /** Under which others may have asked for it. */
+  readonly aliases?: readonly string[];
   /** Empty where resources have none for themselves. */
   readonly version: string;
   readonly typeUrl: string;
@@ -187,12 +189,13 @@ function wrapped(resource: MessageTypes[typeof RESOURCE], service: DiscoveryServ
   const { resource: any, name, version, ttl, resource_name: long } = resource;
   const ttlMs = ttl === null ? undefined : durationMs(ttl);
   const said = name || (long?.name ?? '');
-  if (any === null) return { name: said, version, typeUrl: '', bytes: undefined, ttlMs };
+  const aliases = resource.aliases.length > 0 && { aliases: resource.aliases };
+  if (any === null) return { name: said, ...aliases, version, typeUrl: '', bytes: undefined, ttlMs };
   const found = bare(any, service, version, ttlMs);
   if (said === '') return found;
   // The name outside is what was asked for. Virtual hosts have those of their tables before their own.
   const isOther = found.name !== '' && found.name !== said && service?.hasLongNames === false;
-  return { ...found, name: said, ...(isOther && { otherName: found.name }) };
+  return { ...found, ...aliases, name: said, ...(isOther && { otherName: found.name }) };
 }
 
 function bare(

@@ -24,9 +24,10 @@ export function offerRawResource<Resource>(
   type: ResourceType<Resource>,
   unknownFields: UnknownFieldPolicy,
 ): OfferedResource<Resource> {
-  const { name, version, typeUrl, bytes, opened } = resource;
+  const { name, version, typeUrl, bytes, aliases, opened } = resource;
   return {
     name,
+    ...(aliases && { aliases }),
     ...(version !== '' && { version }),
     // What was met in opening it is not part of the message.
     fingerprint: () =>

@@ -117,7 +117,7 @@ const HTTP_FILTERS: Rows = [
   refused(OWN_FILTER, 'filters.http.dynamic_modules'),
   refused('a filter of your own can call a cluster (docs/filters.md)', 'filters.http.ext_proc'),
   refused('jwt_authn verifies tokens, and ext_authz asks a service that logs users in', 'filters.http.oauth2'),
-  refused('all routes and clusters are there from the start', 'filters.http.on_demand'),
+  perRoute(`${HTTP}.on_demand.v3.PerRouteConfig`, row(`${HTTP}.on_demand.v3.OnDemand`, 'filters.http.on_demand')),
   row('undescribed', 'filters.http.admission_control'),
   row(`${HTTP}.cache.v3.CacheConfig`, 'filters.http.cache'),
   row('undescribed', 'filters.http.composite'),

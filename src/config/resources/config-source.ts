@@ -47,6 +47,23 @@ export function convertConfigSource(
   };
 }
 
+/** For resources that are asked for one by one, as requests want them. @returns undefined where a fault says why. */
+export function convertIncrementalSource(
+  source: ConfigSource,
+  at: string,
+  conversion: SourceConversion,
+): ConfigSourceSettings | undefined {
+  const settings = convertConfigSource(source, at, conversion);
+  if (settings === undefined) return undefined;
+  const { origin } = settings;
+  const { sources = NO_SOURCES, faults } = conversion;
+  const tellsChanges =
+    origin.kind === 'grpc' ? origin.form === 'changes' : origin.kind === 'ads' && sources.aggregatesChanges;
+  if (tellsChanges) return settings;
+  faults.error(at, 'is asked for one name after the other, which only DELTA_GRPC can do');
+  return undefined;
+}
+
 const NO_SOURCES: SourceContext = { generation: 'v3', isAggregated: false };
 
 function originOf(

@@ -13,6 +13,7 @@ import type {
 import { VirtualHost_TlsRequirementType as TlsRequirement } from '../proto/generated/enums.ts';
 import type { MessageTypes } from '../proto/generated/messages.ts';
 import { quote } from '../source/node.ts';
+import { convertIncrementalSource } from './config-source.ts';
 import type { Conversion } from './conversion.ts';
 import { DomainTable } from './domains.ts';
 import type { OpenedExtension } from './extension.ts';
@@ -99,7 +100,25 @@ export function convertRouteTable(
     ...(message.vhost_header === '' ? {} : { hostHeader: message.vhost_header.toLowerCase() }),
     ...(message.ignore_path_parameters_in_path_matching ? { ignoresPathParameters: true } : {}),
     internalOnlyHeaders: message.internal_only_headers.map((name) => name.toLowerCase()),
+    ...convertHostDiscovery(message, at, isStatic, conversion),
   };
+}
+
+function convertHostDiscovery(
+  { vhds }: RouteConfiguration,
+  at: string,
+  isStatic: boolean,
+  conversion: Conversion,
+): Pick<RouteTableSnapshot, 'hostDiscovery'> {
+  if (vhds === null) return {};
+  if (isStatic) {
+    conversion.faults.error(`${at}.vhds`, 'is for tables that come by rds');
+    return {};
+  }
+  // Without one a field rule has a fault.
+  const source =
+    vhds.config_source && convertIncrementalSource(vhds.config_source, `${at}.vhds.config_source`, conversion);
+  return source ? { hostDiscovery: source } : {};
 }
 
 function convertVirtualHost(

@@ -110,17 +110,21 @@ function convertExtractor(
 
 /** @returns undefined where a fault says why. */
 export function convertScope(
-  { name, key, route_configuration: table, route_configuration_name: tableName }: ScopedRouteConfiguration,
+  message: ScopedRouteConfiguration,
   at: string,
   { filters, hasRouteSource, isStatic }: ScopeReader,
   conversion: Conversion,
 ): ScopeSettings | undefined {
   const { faults } = conversion;
+  const { name, key, route_configuration: table, route_configuration_name: tableName, on_demand } = message;
   const fragments = (key?.fragments ?? []).map(({ string_key: text }) => text);
-  const common = { name, key: fragments };
+  const common = { name, key: fragments, isOnDemand: on_demand && table === null };
+  if (on_demand && table !== null)
+    faults.warning(fieldPath(at, 'on_demand'), 'has no effect beside route_configuration, which is there at once');
   if (table !== null) {
     const field = fieldPath(at, 'route_configuration');
     if (tableName !== '') faults.error(field, 'cannot be given together with route_configuration_name');
+    if (table.vhds !== null && !isStatic) faults.error(fieldPath(field, 'vhds'), 'is for tables that come by rds');
     return {
       ...common,
       routes: convertRouteTable(table, field, isStatic, new RouteFilters(filters, conversion), conversion),

@@ -7,4 +7,6 @@ export interface SourceContext {
   readonly generation: Generation;
   /** There is a stream for all types. */
   readonly isAggregated: boolean;
+  /** It tells what has changed, so that names can be asked for one by one. */
+  readonly aggregatesChanges?: boolean;
 }

@@ -182,12 +182,18 @@ export class DiscoveredScopes implements SubscriptionOwner<ScopeSettings> {
     }
     const { size } = this.#set;
     this.#block.set('all_scopes', size);
-    this.#block.set('active_scopes', size);
+    this.countScopes();
     if (size === 0) this.#block.add('update_empty');
     if (!isOther) return;
     this.#block.add('config_reload');
     this.#block.set('config_reload_time_ms', this.#deps.clock.wallMs());
     this.#deps.log.info(`scoped routes ${this.name}: there are ${size} scopes`);
+  }
+
+  /** Brings gauges up to date that change by requests, too. */
+  countScopes(): void {
+    this.#block.set('active_scopes', this.#set.activeCount);
+    this.#block.set('on_demand_scopes', this.#set.onDemandCount);
   }
 
   /** Nothing is asked for any more. */

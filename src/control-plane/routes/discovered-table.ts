@@ -1,12 +1,25 @@
 // One route table that comes by discovery: asks for it, and brings it to the workers, once for each way in which connection managers
-// read it, since that depends on whom its routes may speak to. What may not be leaves the one before it; what its source has no more
+// read it, since that depends on whom its routes may speak to; virtual hosts that come for themselves (discovered-hosts.ts) with it. What may not be leaves the one before it; what its source has no more
 // stays as well, for there is nothing to put in its place. Main thread.
 
 import type { Clock } from '../../base/clock.ts';
 import { errorMessage } from '../../base/errors.ts';
-import type { DiscoverableResources, DiscoveredResponse, ReadRoutes } from '../../config/index.ts';
+import type { FaultBoundary } from '../../base/fault-boundary.ts';
+import {
+  type DiscoverableResources,
+  type DiscoveredResponse,
+  headOf,
+  protoSchema,
+  type ReadRoutes,
+} from '../../config/index.ts';
 import type { Logger } from '../../log/index.ts';
-import type { DiscoveredRoutes, PublishedRoutes, RouteTableSnapshot } from '../../snapshot/index.ts';
+import type {
+  ConfigSourceSettings,
+  DiscoveredRoutes,
+  PublishedRoutes,
+  RouteTableSnapshot,
+  VirtualHostSnapshot,
+} from '../../snapshot/index.ts';
 import { cleanStatName, ROUTE_DISCOVERY_STATS } from '../../stats/index.ts';
 import { Holdings, type HoldingsSource } from '../holdings.ts';
 import type { ResourceRecord } from '../resource-record.ts';
@@ -14,6 +27,8 @@ import { settingsText } from '../same-settings.ts';
 import { FirstAnswer } from '../subscription/first-answer.ts';
 import type { Subscription, SubscriptionOwner, Subscriptions } from '../subscription/subscription.ts';
 import { SubscriptionStats } from '../subscription/subscription-stats.ts';
+import { DiscoveredHosts, type HostedTable, type KnownHosts } from './discovered-hosts.ts';
+import type { DemandAnswer } from './open-demands.ts';
 import { allocateFilterCells, allocateRouteStats } from './route-stats.ts';
 
 /** Brings tables to the workers; WorkerPool does. */
@@ -27,6 +42,7 @@ export interface DiscoveredTableDependencies extends HoldingsSource {
   readonly workers: RoutesPublisher;
   readonly subscriptions: Subscriptions;
   readonly clock: Clock;
+  readonly faults: FaultBoundary;
   readonly log: Logger;
   /** XXH64. */
   readonly hash: (text: string) => bigint;
@@ -44,6 +60,8 @@ interface View {
   readonly isOutbound: boolean;
   /** Filter chains that refer to it, and listeners that wait for it. */
   users: number;
+  /** The table in force, without virtual hosts that come for themselves; null before there is one. */
+  base: RouteTableSnapshot | null;
   /** What the table in force was given; null before there is one. */
   holdings: Holdings | null;
   published: PublishedRoutes | null;
@@ -60,6 +78,7 @@ export interface DumpedRoutes {
 /** Gets ready before anything takes effect. */
 interface PreparedTable {
   readonly view: View;
+  readonly base: RouteTableSnapshot;
   readonly holdings: Holdings;
   readonly published: PublishedRoutes;
 }
@@ -70,8 +89,10 @@ interface Accepted {
   readonly updatedMs: number;
 }
 
-export class DiscoveredTable implements SubscriptionOwner<ReadRoutes<View>> {
+export class DiscoveredTable implements SubscriptionOwner<ReadRoutes<View>>, HostedTable<View> {
   readonly name: string;
+  /** Of its stats, with its dot. */
+  readonly #prefix: string;
   readonly #deps: DiscoveredTableDependencies;
   readonly #nextId: () => number;
   readonly #onUnused: () => void;
@@ -81,7 +102,12 @@ export class DiscoveredTable implements SubscriptionOwner<ReadRoutes<View>> {
   readonly #block;
   readonly #answer: FirstAnswer;
   readonly #subscription: Subscription;
+  readonly #ready = Promise.withResolvers<void>();
   #isClosed = false;
+  /** Null where all virtual hosts stand in the table. */
+  #hosts: DiscoveredHosts<View> | null = null;
+  /** Where they come from, as text; empty for nowhere. */
+  #hostSource = '';
   #accepted: Accepted | null = null;
   #failure: (Accepted & { readonly error: string }) | null = null;
 
@@ -99,6 +125,7 @@ export class DiscoveredTable implements SubscriptionOwner<ReadRoutes<View>> {
     this.#nextId = nextId;
     this.#onUnused = onUnused;
     const prefix = `http.${statPrefix}.rds.${cleanStatName(name)}.`;
+    this.#prefix = prefix;
     this.#ownHoldings = new Holdings(deps);
     const stats = SubscriptionStats.under(this.#ownHoldings, prefix, clock, hash);
     this.#block = this.#ownHoldings.scope(prefix).allocate(ROUTE_DISCOVERY_STATS);
@@ -107,6 +134,7 @@ export class DiscoveredTable implements SubscriptionOwner<ReadRoutes<View>> {
       log,
       stats,
     });
+    deps.faults.run('the first answer about routes', () => this.#answer.promise.then(() => this.#checkReady()));
     const type = () => deps.discoverable().routes([...this.#views.values()], deps.clusterNames());
     const request = { source, names: new Set([name]), type, stats, owner: this };
     this.#subscription = subscriptions.subscribe(request);
@@ -117,14 +145,52 @@ export class DiscoveredTable implements SubscriptionOwner<ReadRoutes<View>> {
     this.#subscription.start();
   }
 
-  /** There is a table, or none is waited for any longer. */
+  /** There is a table, with the virtual hosts that its source tells by itself; or none is waited for any longer. */
   get isReady(): boolean {
-    return this.#answer.isOver;
+    return this.#answer.isOver && this.#hosts?.isAnswered !== false;
   }
 
   /** Resolves with that. */
   get whenReady(): Promise<void> {
-    return this.#answer.promise;
+    return this.#ready.promise;
+  }
+
+  #checkReady(): void {
+    if (this.isReady) this.#ready.resolve();
+  }
+
+  /** Workers know it by this id. */
+  hasView(id: number): boolean {
+    for (const view of this.#views.values()) if (view.id === id) return true;
+    return false;
+  }
+
+  /** A request wants a virtual host that the table has not. @param host in lower case. */
+  demandHost(host: string, answer: DemandAnswer): void {
+    if (this.#hosts === null) answer(false);
+    else this.#hosts.demand(host, answer);
+  }
+
+  message(): Uint8Array {
+    return this.#accepted!.message;
+  }
+
+  views(): readonly View[] {
+    return [...this.#views.values()];
+  }
+
+  *domains(): Iterable<string> {
+    const [view] = this.#views.values();
+    for (const { domains } of view?.base?.virtualHosts ?? []) yield* domains;
+  }
+
+  onHostsChanged(): void {
+    const bases = [...this.#views.values()].flatMap((view) => (view.base === null ? [] : [[view, view.base] as const]));
+    this.#publishAll(this.#prepareAll(bases, this.#hosts!));
+  }
+
+  onHostsAnswered(): void {
+    this.#checkReady();
   }
 
   /** @returns the id by which workers know it, and what gives it back, once. */
@@ -132,7 +198,7 @@ export class DiscoveredTable implements SubscriptionOwner<ReadRoutes<View>> {
     const key = settingsText({ filters, isOutbound })!;
     let view = this.#views.get(key);
     if (view === undefined) {
-      view = { key, id: this.#nextId(), filters, isOutbound, users: 0, holdings: null, published: null };
+      view = { key, id: this.#nextId(), filters, isOutbound, users: 0, base: null, holdings: null, published: null };
       this.#views.set(key, view);
       if (this.#accepted !== null) this.#readFor(view, this.#accepted);
     }
@@ -160,6 +226,7 @@ export class DiscoveredTable implements SubscriptionOwner<ReadRoutes<View>> {
       name,
       addedViaApi: true,
       ...this.#accepted,
+      message: withHosts(this.#accepted.message, this.#hosts?.messages() ?? []),
       state: 'active' as const,
       error: '',
     };
@@ -223,14 +290,14 @@ export class DiscoveredTable implements SubscriptionOwner<ReadRoutes<View>> {
     const updatedMs = this.#deps.clock.wallMs();
     const isOther = this.#accepted === null || !Buffer.from(message).equals(this.#accepted.message);
     if (isOther) {
-      const prepared: PreparedTable[] = [];
-      try {
-        for (const [view, table] of tables) prepared.push(this.#prepare(view, table));
-      } catch (error) {
-        for (const { holdings } of prepared) holdings.close();
-        throw error;
-      }
-      for (const each of prepared) this.#publish(each);
+      const [settings] = tables.values();
+      const source = settings?.hostDiscovery;
+      const text = source === undefined ? '' : settingsText(source)!;
+      const kept = text === this.#hostSource ? this.#hosts : null;
+      const hosts = kept?.reread(message, this.views());
+      this.#publishAll(this.#prepareAll(tables, kept, hosts));
+      if (hosts !== undefined) kept!.replace(hosts);
+      else this.#followHosts(source, text, message);
       this.#block.add('config_reload');
       this.#block.set('config_reload_time_ms', updatedMs);
       this.#deps.log.info(`route configuration ${this.name} has been taken over`);
@@ -239,12 +306,46 @@ export class DiscoveredTable implements SubscriptionOwner<ReadRoutes<View>> {
     this.#failure = null;
   }
 
+  /** Virtual hosts come from elsewhere from now on, or from nowhere. */
+  #followHosts(source: ConfigSourceSettings | undefined, text: string, message: Uint8Array): void {
+    this.#hosts?.close();
+    this.#hosts = null;
+    this.#hostSource = text;
+    if (source === undefined) return;
+    // They are read as part of this table.
+    this.#accepted = { message, version: '', updatedMs: 0 };
+    this.#hosts = new DiscoveredHosts<View>(this, source, `${this.#prefix}vhds.`, this.#deps);
+    this.#hosts.start();
+  }
+
+  /** @param hosts those that come for themselves; as they will be, where they are others than now. @throws WeirError WEIR_SHARED_MEMORY_FULL; nothing has happened then. */
+  #prepareAll(
+    bases: Iterable<readonly [View, RouteTableSnapshot]>,
+    discovered: DiscoveredHosts<View> | null,
+    hosts?: KnownHosts<View>,
+  ): readonly PreparedTable[] {
+    const prepared: PreparedTable[] = [];
+    try {
+      for (const [view, base] of bases) prepared.push(this.#prepare(view, base, discovered?.of(view, hosts) ?? []));
+    } catch (error) {
+      for (const { holdings } of prepared) holdings.close();
+      throw error;
+    }
+    return prepared;
+  }
+
+  #publishAll(prepared: readonly PreparedTable[]): void {
+    for (const each of prepared) this.#publish(each);
+  }
+
   /** For a connection manager that comes when the table is there. */
   #readFor(view: View, { message, version }: Accepted): void {
     const { discoverable, clusterNames, log } = this.#deps;
     let { table, errors } = discoverable().rereadRoutes(message, view, clusterNames());
     try {
-      if (table !== undefined) this.#publish(this.#prepare(view, table));
+      const known = this.#hosts?.reread(message, this.views());
+      if (known !== undefined) this.#hosts!.replace(known);
+      if (table !== undefined) this.#publish(this.#prepare(view, table, this.#hosts?.of(view) ?? []));
     } catch (error) {
       errors = [errorMessage(error)];
     }
@@ -254,20 +355,23 @@ export class DiscoveredTable implements SubscriptionOwner<ReadRoutes<View>> {
     }
   }
 
-  #prepare(view: View, table: RouteTableSnapshot): PreparedTable {
+  /** @param hosts beside those of the table. */
+  #prepare(view: View, base: RouteTableSnapshot, hosts: readonly VirtualHostSnapshot[]): PreparedTable {
     const holdings = new Holdings(this.#deps);
+    const table = hosts.length === 0 ? base : { ...base, virtualHosts: [...base.virtualHosts, ...hosts] };
     try {
       const statBlocks = allocateRouteStats(table, holdings);
       const filterCells = allocateFilterCells(table, holdings);
-      return { view, holdings, published: { id: view.id, table, statBlocks, filterCells } };
+      return { view, base, holdings, published: { id: view.id, table, statBlocks, filterCells } };
     } catch (error) {
       holdings.close();
       throw error;
     }
   }
 
-  #publish({ view, holdings, published }: PreparedTable): void {
+  #publish({ view, base, holdings, published }: PreparedTable): void {
     const former = view.holdings;
+    view.base = base;
     view.holdings = holdings;
     view.published = published;
     this.#deps.workers.publishRoutes(published, () => former?.close());
@@ -279,6 +383,7 @@ export class DiscoveredTable implements SubscriptionOwner<ReadRoutes<View>> {
     if (view.published !== null) this.#deps.workers.removeRoutes(view.id, () => holdings?.close());
     if (this.#views.size > 0) return;
     this.close();
+    this.#hosts?.close();
     this.#ownHoldings.close();
     this.#onUnused();
   }
@@ -288,5 +393,14 @@ export class DiscoveredTable implements SubscriptionOwner<ReadRoutes<View>> {
     this.#isClosed = true;
     this.#subscription.close();
     this.#answer.close();
+    this.#hosts?.stop();
   }
+}
+
+/** The whole table, as if they stood in it. */
+function withHosts(table: Uint8Array, hosts: readonly Uint8Array[]): Uint8Array {
+  if (hosts.length === 0) return table;
+  const type = protoSchema().messageType('proxy.config.route.v3.RouteConfiguration');
+  // Messages in their binary form add up; lists grow by that.
+  return Buffer.concat([table, ...hosts.flatMap((host) => [headOf(type, 'virtual_hosts', host.length), host])]);
 }

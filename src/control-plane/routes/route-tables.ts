@@ -9,6 +9,7 @@ import type {
 } from '../../snapshot/index.ts';
 import { settingsText } from '../same-settings.ts';
 import { DiscoveredTable, type DiscoveredTableDependencies, type DumpedRoutes } from './discovered-table.ts';
+import type { DemandAnswer } from './open-demands.ts';
 import { OwnTable } from './own-table.ts';
 
 /** A table that somebody wants, or a set of scopes with all of theirs. */
@@ -71,6 +72,14 @@ export class RouteTables implements Pick<RouteLeases, 'lease'> {
     };
     const { name } = table;
     return { id: own.published.id, name, target: name, isReady: true, whenReady: Promise.resolve(), release };
+  }
+
+  /** A request wants a virtual host that its table has not. @param id of the table. @param host in lower case. */
+  demandHost(id: number, host: string, answer: DemandAnswer): void {
+    const table = [...this.#tables.values()].find((each) => each.hasView(id));
+    // It may have gone meanwhile.
+    if (table === undefined) answer(false);
+    else table.demandHost(host, answer);
   }
 
   #open(key: string, routes: DiscoveredRoutes, statPrefix: string): DiscoveredTable {

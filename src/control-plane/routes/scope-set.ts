@@ -28,7 +28,8 @@ interface ActiveScope {
   readonly settings: ScopeSettings;
   /** Of two scopes that are the same it is the same. */
   readonly text: string;
-  readonly lease: RouteLease;
+  /** Null while nobody has asked for its table. */
+  lease: RouteLease | null;
 }
 
 export class ScopeSet {
@@ -61,8 +62,22 @@ export class ScopeSet {
 
   /** All tables have come, or are waited for no longer. */
   get isReady(): boolean {
-    for (const { lease } of this.#scopes.values()) if (!lease.isReady) return false;
+    for (const { lease } of this.#scopes.values()) if (lease?.isReady === false) return false;
     return true;
+  }
+
+  /** Those whose table is asked for when a request wants it, asked for or not. */
+  get onDemandCount(): number {
+    let count = 0;
+    for (const { settings } of this.#scopes.values()) if (settings.isOnDemand) count += 1;
+    return count;
+  }
+
+  /** Those whose table has been asked for. */
+  get activeCount(): number {
+    let count = 0;
+    for (const { lease } of this.#scopes.values()) if (lease !== null) count += 1;
+    return count;
   }
 
   names(): Iterable<string> {
@@ -98,13 +113,13 @@ export class ScopeSet {
           next.set(settings.name, known);
           former.delete(settings.name);
         } else {
-          const scope = { settings, text, lease: this.#lease(settings) };
+          const scope = { settings, text, lease: settings.isOnDemand ? null : this.#lease(settings) };
           made.push(scope);
           next.set(settings.name, scope);
         }
       }
     } catch (error) {
-      for (const { lease } of made) lease.release();
+      for (const { lease } of made) lease?.release();
       throw error;
     }
     if (made.length + former.size === 0) return false;
@@ -112,17 +127,41 @@ export class ScopeSet {
     const removed = [...former.values()].map(({ settings }) => settings.key);
     this.#deps.workers.publishScopes({ id: this.id, put: made.map(publishedScope), removed });
     for (const { lease } of made) {
-      if (!lease.isReady) this.#deps.faults.run('a table of a scope', () => lease.whenReady.then(this.#onTableReady));
+      if (lease?.isReady !== false) continue;
+      this.#deps.faults.run('a table of a scope', () => lease.whenReady.then(this.#onTableReady));
     }
     // No request finds them any more.
-    for (const { lease } of former.values()) lease.release();
+    for (const { lease } of former.values()) lease?.release();
     return true;
+  }
+
+  /**
+   * A request wants the table of an on-demand scope: it is asked for, unless it has been.
+   * @returns undefined for a key that no scope has. @throws WeirError WEIR_SHARED_MEMORY_FULL.
+   */
+  activate(key: readonly string[]): RouteLease | undefined {
+    const scope = this.#scopeOf(key);
+    if (scope === undefined) return undefined;
+    scope.lease ??= this.#lease(scope.settings);
+    return scope.lease;
+  }
+
+  /** The table of an on-demand scope has come: requests find it from now on. */
+  show(key: readonly string[]): void {
+    const scope = this.#scopeOf(key);
+    if (scope !== undefined)
+      this.#deps.workers.publishScopes({ id: this.id, put: [publishedScope(scope)], removed: [] });
+  }
+
+  #scopeOf(key: readonly string[]): ActiveScope | undefined {
+    const text = settingsText(key);
+    return [...this.#scopes.values()].find(({ settings }) => settingsText(settings.key) === text);
   }
 
   /** Nobody refers to it any more. Once. */
   close(): void {
     this.#deps.workers.removeScopes(this.id);
-    for (const { lease } of this.#scopes.values()) lease.release();
+    for (const { lease } of this.#scopes.values()) lease?.release();
     this.#scopes = new Map();
   }
 
@@ -135,6 +174,9 @@ export class ScopeSet {
   }
 }
 
+/** Until its table has come a scope on demand is one that requests have to wait for. */
 function publishedScope({ settings, lease }: ActiveScope): PublishedScope {
-  return { key: settings.key, routeTableId: lease.id };
+  const { key } = settings;
+  if (lease === null || (settings.isOnDemand && !lease.isReady)) return { key, routeTableId: null };
+  return { key, routeTableId: lease.id };
 }

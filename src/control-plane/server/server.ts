@@ -9,7 +9,7 @@ import { ProcessMemory } from '../../base/process-memory.ts';
 import { SYSTEM_RANDOM } from '../../base/random.ts';
 import { type BootstrapConfig, UnknownFieldPolicy } from '../../config/index.ts';
 import type { Logger, Loggers } from '../../log/index.ts';
-import type { AccessLogFileSettings, DrainStrategy } from '../../snapshot/index.ts';
+import type { AccessLogFileSettings, Demand, DrainStrategy } from '../../snapshot/index.ts';
 import {
   FILESYSTEM_STATS,
   type FlushStep,
@@ -223,6 +223,7 @@ export class Server {
       workers,
       subscriptions,
       clock,
+      faults,
       log: loggers.get('rds'),
       hash,
       discoverable: () => this.config.bootstrap.discoverable,
@@ -470,6 +471,7 @@ export class Server {
       dynamicStatCell: (key) => this.stats.dynamicCell(key),
       onHostFailed: (cluster, recordAddress) => this.clusterManager.hostFailed(cluster, recordAddress),
       onHostWanted: (cluster, address) => this.clusterManager.hostWanted(cluster, address),
+      onDemand: (demand, answer) => this.#demand(demand, answer),
       onHostFailedInRow: (cluster, recordAddress, kind) =>
         this.clusterManager.hostFailedInRow(cluster, recordAddress, kind),
       onTapTrace: (to, trace, dropped) => this.taps.traced(to, trace, dropped),
@@ -506,6 +508,11 @@ export class Server {
     this.#watchdog.start();
     this.#loopStats.start(this.#clock);
     this.#log.info('all clusters and listeners initialized, serving');
+  }
+
+  #demand(demand: Demand, answer: (isThere: boolean) => void): void {
+    if (demand.kind === 'scope') this.scopeSets.demand(demand.scopeSetId, demand.key, answer);
+    else this.routeTables.demandHost(demand.routeTableId, demand.host, answer);
   }
 
   #startClusters(): Promise<void> {

@@ -115,7 +115,16 @@ export class Sources implements Subscriptions {
     const { faults } = this.#deps;
     let subscription: Subscription | undefined;
     let isWanted = false;
+    const asked = new Set<string>();
     return {
+      ask: (name) => {
+        asked.add(name);
+        subscription?.ask?.(name);
+      },
+      unask: (name) => {
+        asked.delete(name);
+        subscription?.unask?.(name);
+      },
       start: () => {
         isWanted = true;
         faults.run('asking a management server', async () => {
@@ -123,6 +132,7 @@ export class Sources implements Subscriptions {
           if (!isWanted || this.#isClosed) return;
           subscription = subscribed;
           subscription.start();
+          for (const name of asked) subscription.ask?.(name);
         });
       },
       close: () => {

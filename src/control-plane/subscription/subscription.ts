@@ -23,6 +23,10 @@ export interface SubscriptionOwner<Resource> {
 export interface Subscription {
   /** Once. */
   start(): void;
+  /** A name is wanted beside all that the source tells by itself; absent where only some are told of. Idempotent. */
+  ask?(name: string): void;
+  /** It is not wanted any more. */
+  unask?(name: string): void;
   close(): void;
 }
 
@@ -30,6 +34,8 @@ export interface SubscriptionRequest<Resource> {
   readonly source: ConfigSourceSettings;
   /** Those that are asked for; undefined for all there are. Responses tell of no others. */
   readonly names: ReadonlySet<string> | undefined;
+  /** Of all there are, those that begin so; all when absent. */
+  readonly prefix?: string;
   /** How resources are read, as things are at the moment. */
   readonly type: () => ResourceType<Resource>;
   /** Counts attempts and how they end. */

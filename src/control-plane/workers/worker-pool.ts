@@ -13,6 +13,7 @@ import type { Logger, Loggers } from '../../log/index.ts';
 import {
   type ClusterSnapshot,
   type ConsecutiveKind,
+  type Demand,
   type DrainProgress,
   type DrainState,
   type DynamicStatKey,
@@ -84,6 +85,8 @@ export interface WorkerService {
   readonly onHostFailed: (cluster: string, recordAddress: number) => void;
   /** A request wants a host that its worker does not know. @returns why it gets none; undefined when one is on its way, or being looked for. */
   readonly onHostWanted: (cluster: string, address: IpAddress) => HostRefusal | undefined;
+  /** Requests wait for something. @param answer called once, when workers have been told of it, or it is not to be had. */
+  readonly onDemand: (demand: Demand, answer: (isThere: boolean) => void) => void;
   /** A host has failed as often in a row as it may. */
   readonly onHostFailedInRow: (cluster: string, recordAddress: number, kind: ConsecutiveKind) => void;
   /** A worker has recorded something for a tap. @param dropped what it could not send before. */
@@ -501,6 +504,11 @@ export class WorkerPool {
       case 'host-wanted':
         this.#answerWanted(worker, message.cluster, message.address);
         break;
+      case 'demand': {
+        const { question, demand } = message;
+        this.#service!.onDemand(demand, (isThere) => worker.send({ type: 'demand-answered', question, isThere }));
+        break;
+      }
       case 'outlier':
         this.#service!.onHostFailedInRow(message.cluster, message.recordAddress, message.kind);
         break;

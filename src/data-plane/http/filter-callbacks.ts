@@ -49,6 +49,14 @@ export class StreamFilterCallbacks implements FilterCallbacks {
     if (!this.#stream.hasEnded) this.#stream.giveUp(reply);
   }
 
+  awaitRoute(done: (isThere: boolean) => void): (() => void) | undefined {
+    return this.#stream.awaitRoute(done);
+  }
+
+  beginAgain(): boolean {
+    return this.#stream.beginAgain();
+  }
+
   continueDecoding(): void {
     this.#passes.decoding.goOn(this.#decodingIndex);
   }

@@ -18,6 +18,14 @@ import type { BodyUse, FilterStatus } from './filter.ts';
 import { editError, MessagePart } from './message-part.ts';
 import type { Trailers } from './trailers.ts';
 
+/** A message with a head elsewhere. */
+export interface HeldMessage {
+  /** Framing included. */
+  readonly bytes: Buffer;
+  readonly isEnd: boolean;
+  readonly trailers: Trailers | null;
+}
+
 const NOBODY = -1;
 const EMPTY_LINE = Buffer.from('\r\n');
 const NO_BYTES = Buffer.alloc(0);
@@ -316,6 +324,22 @@ export abstract class FilterPass {
     const at = this.#queue.indexOf(visited) + (visited.kind === 'head' ? 1 : 0);
     if (visited.kind === 'head') visited.isEnd = false;
     this.#queue.splice(at, 0, part);
+  }
+
+  /**
+   * All that has come of a message whose head is held back: as it came, but for the edits of its head. To be asked of an event.
+   * @returns undefined where that cannot be had, as something has gone on, or a filter has changed the body.
+   */
+  collectHeld(): HeldMessage | undefined {
+    const [head, ...rest] = this.#queue;
+    if (this.#isOver || this.#isPumping || head?.kind !== 'head') return undefined;
+    if (rest.some(({ next }) => this.#uses.slice(0, next).includes('edits'))) return undefined;
+    const last = rest.at(-1);
+    return {
+      bytes: join(rest.map(({ raw }) => raw)),
+      isEnd: (last ?? head).isEnd,
+      trailers: last?.trailers ?? null,
+    };
   }
 
   /** The message is of no interest any more. */

@@ -88,6 +88,17 @@ export interface HttpFilter {
 export interface FilterCallbacks {
   /** Answers in place of an upstream; return a stop after it. A response that has begun is broken off. */
   reply(reply: LocalReply): void;
+  /**
+   * From within decodeHeaders, of a request without a route: has what it lacks discovered (a virtual host, the table of its scope).
+   * @param done told once, in a later turn, unless the request is over or has left before. @returns what it leaves by; undefined where
+   * nothing can be had for it.
+   */
+  awaitRoute(done: (isThere: boolean) => void): (() => void) | undefined;
+  /**
+   * From an event of the filter's own, when it holds back the head: the request meets all filters anew, by the route that there is for it
+   * now. Return at once after it: this filter is over. @returns false where that cannot be, and nothing has happened.
+   */
+  beginAgain(): boolean;
   /** Goes on after a stop; from an event of the filter's own, or from within its methods. */
   continueDecoding(): void;
   continueEncoding(): void;

@@ -55,6 +55,9 @@ export interface FilteredStream {
   resumeRequest(): void;
   resumeResponse(): void;
   refuseResponse(reason: string): void;
+  /** As FilterCallbacks has them. */
+  awaitRoute(done: (isThere: boolean) => void): (() => void) | undefined;
+  beginAgain(): boolean;
   /** Chooses the route by the head that lies in the codec. */
   findRoute(): void;
   noteHeldHead(head: string): void;

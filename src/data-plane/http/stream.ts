@@ -97,6 +97,7 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
   /** Another request goes on in place of the client's, whose body nobody wants any more. */
   #isReplaced = false;
   #isPrepared = false;
+  #hasAwaitedRoute = false;
   #isTraceDecided = false;
   #origin: RequestOrigin = UNKNOWN_ORIGIN;
   /** Null before it is found out. */
@@ -291,6 +292,45 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
 
   findRoute(): void {
     this.manager.router.find(this, this.context.codec.request);
+  }
+
+  awaitRoute(done: (isThere: boolean) => void): (() => void) | undefined {
+    // What has come without a route in it will not bring one the next time.
+    if (this.#hasAwaitedRoute) return undefined;
+    const demand = this.manager.router.missing(this, this.context.codec.request);
+    this.#hasAwaitedRoute = demand !== undefined;
+    return demand && this.context.demands.ask(demand, done);
+  }
+
+  beginAgain(): boolean {
+    const { filters, context, manager } = this;
+    const held = filters?.decoding.collectHeld();
+    if (filters === null || held === undefined || this.hasEnded) return false;
+    const head = Buffer.from(filters.decoding.heldHead, 'latin1');
+    if (context.codec.parseRequest(head, 0, head.length, NO_LIMITS) <= 0) return false;
+    filters.destroy();
+    this.filters = null;
+    this.foundRoute = null;
+    this.foundTarget = null;
+    // Those with scopes are found again with the route.
+    this.useRoutes(manager.routes.current);
+    this.requestTrailers = held.trailers;
+    const { request } = context.codec;
+    let chain = manager.filters;
+    if (this.awaitsTunnel) {
+      keepUpgradeFields(request);
+      const type = manager.upgrades.typeOf(request, this.codec.protocol);
+      const admitted = manager.upgrades.admit(type, request, manager.router.find(this, request));
+      if (admitted === undefined) {
+        this.count(downstream_rq_ws_on_non_ws_route);
+        this.reply(replies.UPGRADE_FAILED);
+        return true;
+      }
+      chain = admitted;
+    }
+    const { bytes, isEnd } = held;
+    if (this.#enter(chain, bytes, 0, bytes.length, isEnd) && !this.hasEnded) this.resumeRequest();
+    return true;
   }
 
   // ---- From the router ----

@@ -17,6 +17,7 @@ export class RouteTable {
   readonly internalOnlyHeaders: readonly string[];
   readonly #hosts = new VirtualHostIndex<VirtualHost>();
   readonly #ignoresPort: boolean;
+  readonly #discoversHosts: boolean;
   readonly #ignoresPathParameters: boolean;
   /** Null where virtual hosts are chosen by the authority. */
   readonly #readHost: ReadHeader | null;
@@ -26,6 +27,7 @@ export class RouteTable {
     this.name = snapshot.name;
     this.internalOnlyHeaders = snapshot.internalOnlyHeaders;
     this.#ignoresPort = snapshot.ignoresPort;
+    this.#discoversHosts = snapshot.hostDiscovery !== undefined;
     this.#ignoresPathParameters = snapshot.ignoresPathParameters ?? false;
     this.#readHost = snapshot.hostHeader === undefined ? null : firstValueReader(snapshot.hostHeader);
     for (const virtualHost of snapshot.virtualHosts) {
@@ -40,11 +42,24 @@ export class RouteTable {
     return (this.#hosts.only ?? this.#findHost(request))?.find(request);
   }
 
+  /** By which the virtual host can be asked for that a request lacks; undefined where it has one, or there are no others to be had. */
+  missingHost(request: RouteRequest): string | undefined {
+    if (!this.#discoversHosts || this.#hosts.only !== undefined) return undefined;
+    const host = this.#hostOf(request);
+    return host === undefined || host === '' || this.#hosts.find(host) !== undefined ? undefined : host;
+  }
+
   #findHost(request: RouteRequest): VirtualHost | undefined {
+    const host = this.#hostOf(request);
+    return host === undefined ? undefined : this.#hosts.find(host);
+  }
+
+  /** In lower case. */
+  #hostOf(request: RouteRequest): string | undefined {
     const host = this.#readHost === null ? request.authority : this.#readHost(request);
     if (host === undefined) return undefined;
     const authority = host.toLowerCase();
-    return this.#hosts.find(this.#ignoresPort ? authority.replace(PORT, '') : authority);
+    return this.#ignoresPort ? authority.replace(PORT, '') : authority;
   }
 }
 

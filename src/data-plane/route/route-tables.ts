@@ -40,7 +40,7 @@ export class RouteTables {
    */
   publish(published: PublishedRoutes, onGone: () => void): void {
     const { table, statBlocks, filterCells } = published;
-    const routes = new RoutesInUse(this.#parts, { table, statBlocks }, filterCells);
+    const routes = new RoutesInUse(this.#parts, { table, statBlocks }, filterCells, published.id);
     const slot = this.#slot(published.id);
     const former = slot.current;
     slot.current = routes;

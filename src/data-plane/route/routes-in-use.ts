@@ -26,6 +26,8 @@ export interface RoutesUser {
 
 export class RoutesInUse {
   readonly table: RouteTable;
+  /** By which main knows it; undefined for one that stands in the configuration of its listener. */
+  readonly id: number | undefined;
   /** Of what its routes have filters count; null where filter chains know the cells. */
   readonly filterCells: Readonly<Record<string, number>> | null;
   readonly users = new Set<RoutesUser>();
@@ -39,7 +41,9 @@ export class RoutesInUse {
     parts: RouteParts,
     { table, statBlocks }: Pick<PublishedRoutes, 'table' | 'statBlocks'>,
     filterCells: Readonly<Record<string, number>> | null,
+    id?: number,
   ) {
+    this.id = id;
     const { proxyHeaders, runtime, lbKernel: kernel } = parts;
     this.#clock = parts.clock;
     this.filterCells = filterCells;

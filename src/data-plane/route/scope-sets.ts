@@ -1,14 +1,20 @@
 // Which scopes lead to which route tables, for the connection managers of a worker that choose among several. A set is what main has told
 // of one id; whoever refers to it sees what changes.
 
-import type { PublishedScopes } from '../../snapshot/index.ts';
+import type { Demand, PublishedScopes } from '../../snapshot/index.ts';
 import type { RouteRequest } from './route-request.ts';
 import type { RouteSlot } from './route-tables.ts';
 import type { RoutesInUse } from './routes-in-use.ts';
 import { type ScopeKeyBuilder, scopeKeyText } from './scope-key.ts';
 
+/** A scope whose table nobody has asked for yet. */
+interface AbsentTable {
+  readonly current: null;
+  readonly demand: Demand;
+}
+
 /** Slots by keys with one number of parts. */
-type SlotsByKey = Map<string, RouteSlot>;
+type SlotsByKey = Map<string, RouteSlot | AbsentTable>;
 
 /** Where tables lie by their ids; RouteTables has them. */
 export interface RoutedTables {
@@ -46,7 +52,11 @@ export class ScopeSets {
     const set = this.#set(id);
     for (const key of removed) set.slots(key.length).delete(scopeKeyText(key));
     for (const { key, routeTableId } of put) {
-      set.slots(key.length).set(scopeKeyText(key), this.#tables.slot(routeTableId));
+      const slot =
+        routeTableId === null
+          ? { current: null, demand: { kind: 'scope', scopeSetId: id, key } as const }
+          : this.#tables.slot(routeTableId);
+      set.slots(key.length).set(scopeKeyText(key), slot);
     }
   }
 
@@ -68,10 +78,10 @@ export class ScopeSets {
 /** The scopes of a connection manager, by the keys of its requests. */
 export class RouteScopes {
   readonly #keys: ScopeKeyBuilder;
-  readonly #slots: ReadonlyMap<string, RouteSlot>;
+  readonly #slots: ReadonlyMap<string, RouteSlot | AbsentTable>;
   readonly #nobody: RouteSlot;
 
-  constructor(keys: ScopeKeyBuilder, slots: ReadonlyMap<string, RouteSlot>, nobody: RouteSlot) {
+  constructor(keys: ScopeKeyBuilder, slots: ReadonlyMap<string, RouteSlot | AbsentTable>, nobody: RouteSlot) {
     this.#keys = keys;
     this.#slots = slots;
     this.#nobody = nobody;
@@ -79,8 +89,17 @@ export class RouteScopes {
 
   /** What a request goes by that begins now: a table without routes, where it belongs to no scope. */
   routesOf(request: RouteRequest): RoutesInUse {
+    return this.#slotOf(request)?.current ?? this.#nobody.current;
+  }
+
+  /** What a request waits for whose scope has a table that nobody has asked for yet; undefined for any other. */
+  missing(request: RouteRequest): Demand | undefined {
+    const slot = this.#slotOf(request);
+    return slot?.current === null ? slot.demand : undefined;
+  }
+
+  #slotOf(request: RouteRequest): RouteSlot | AbsentTable | undefined {
     const key = this.#keys.keyOf(request);
-    const slot = key === undefined ? undefined : this.#slots.get(key);
-    return (slot ?? this.#nobody).current;
+    return key === undefined ? undefined : this.#slots.get(key);
   }
 }

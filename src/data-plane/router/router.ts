@@ -2,7 +2,7 @@
 // request flow. What cannot be forwarded is answered here, through the stream.
 
 import { absoluteTarget } from '../../base/absolute-target.ts';
-import type { HttpConnectionManagerSettings } from '../../snapshot/index.ts';
+import type { Demand, HttpConnectionManagerSettings } from '../../snapshot/index.ts';
 import { CLUSTER_STATS, HTTP_STATS } from '../../stats/index.ts';
 import { codecError, Framing, HEADER_ID, Method, type RequestHead } from '../../wasm/http1.ts';
 import { dropRouterHeaders, obeyControlHeaders } from '../http/control-headers.ts';
@@ -110,6 +110,16 @@ export class Router {
     stream.foundRoute = route;
     if (this.#isTraced) stream.beginTrace(head, route);
     return route ?? undefined;
+  }
+
+  /** What main can have discovered for a request without a route, whose head lies in the codec; undefined for nothing. */
+  missing(stream: RoutedRequest, head: RequestHead): Demand | undefined {
+    this.#request.read(head, stream.isInternal, true, stream);
+    const ofScope = this.#scopes?.missing(this.#request);
+    if (ofScope !== undefined) return ofScope;
+    const { id, table } = stream.routes;
+    const host = id === undefined ? undefined : table.missingHost(this.#request);
+    return host === undefined ? undefined : { kind: 'virtual-host', routeTableId: id!, host };
   }
 
   /** Gets the head ready. @param scopes find out by which table it is routed; null where that is known. */

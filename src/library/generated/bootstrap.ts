@@ -45,6 +45,7 @@ export type AnyConfig =
   | Typed<'extensions.filters.http.grpc_web.v3.GrpcWeb', GrpcWeb>
   | Typed<'extensions.filters.http.grpc_http1_bridge.v3.Config', GrpcHttp1BridgeConfig>
   | Typed<'extensions.filters.http.grpc_stats.v3.FilterConfig', GrpcStatsFilterConfig>
+  | Typed<'extensions.filters.http.on_demand.v3.OnDemand', OnDemand>
   | Typed<'extensions.filters.http.cache.v3.CacheConfig', CacheConfig>
   | Typed<'extensions.filters.http.custom_response.v3.CustomResponse', CustomResponse>
   | Typed<'extensions.filters.http.stateful_session.v3.StatefulSession', StatefulSession>
@@ -133,6 +134,7 @@ export type FiltersHttpConfig =
   | Typed<'extensions.filters.http.grpc_web.v3.GrpcWeb', GrpcWeb>
   | Typed<'extensions.filters.http.grpc_http1_bridge.v3.Config', GrpcHttp1BridgeConfig>
   | Typed<'extensions.filters.http.grpc_stats.v3.FilterConfig', GrpcStatsFilterConfig>
+  | Typed<'extensions.filters.http.on_demand.v3.OnDemand', OnDemand>
   | Typed<'extensions.filters.http.cache.v3.CacheConfig', CacheConfig>
   | Typed<'extensions.filters.http.custom_response.v3.CustomResponse', CustomResponse>
   | Typed<'extensions.filters.http.stateful_session.v3.StatefulSession', StatefulSession>
@@ -168,6 +170,7 @@ export type FiltersHttpPerRouteConfig =
   | Typed<'extensions.filters.http.grpc_web.v3.GrpcWeb', GrpcWeb>
   | Typed<'extensions.filters.http.grpc_http1_bridge.v3.Config', GrpcHttp1BridgeConfig>
   | Typed<'extensions.filters.http.grpc_stats.v3.FilterConfig', GrpcStatsFilterConfig>
+  | Typed<'extensions.filters.http.on_demand.v3.PerRouteConfig', OnDemandPerRouteConfig>
   | Typed<'extensions.filters.http.cache.v3.CacheConfig', CacheConfig>
   | Typed<'extensions.filters.http.custom_response.v3.CustomResponse', CustomResponse>
   | Typed<'extensions.filters.http.stateful_session.v3.StatefulSessionPerRoute', StatefulSessionPerRoute>
@@ -4308,6 +4311,24 @@ export interface OmitCanaryHostsPredicate {}
 export interface OmitHostMetadataConfig {
   readonly metadata_match?: CoreMetadata | undefined;
   readonly metadataMatch?: CoreMetadata | undefined;
+}
+
+/** proxy.extensions.filters.http.on_demand.v3.OnDemand */
+export interface OnDemand {
+  readonly odcds?: OnDemandCds | undefined;
+}
+
+/** proxy.extensions.filters.http.on_demand.v3.OnDemandCds */
+export interface OnDemandCds {
+  readonly source?: ConfigSource | undefined;
+  readonly resources_locator?: string | undefined;
+  readonly resourcesLocator?: string | undefined;
+  readonly timeout?: Duration | undefined;
+}
+
+/** proxy.extensions.filters.http.on_demand.v3.PerRouteConfig */
+export interface OnDemandPerRouteConfig {
+  readonly odcds?: OnDemandCds | undefined;
 }
 
 /** proxy.extensions.access_loggers.open_telemetry.v3.OpenTelemetryAccessLogConfig */

@@ -4812,6 +4812,23 @@ export interface ModulePerRoute {
   config: Struct | null;
 }
 
+/** proxy.extensions.filters.http.on_demand.v3.OnDemandCds */
+export interface OnDemandCds {
+  source: ConfigSource | null;
+  resources_locator: string;
+  timeout: Duration | null;
+}
+
+/** proxy.extensions.filters.http.on_demand.v3.OnDemand */
+export interface OnDemand {
+  odcds: OnDemandCds | null;
+}
+
+/** proxy.extensions.filters.http.on_demand.v3.PerRouteConfig */
+export interface OnDemandPerRouteConfig {
+  odcds: OnDemandCds | null;
+}
+
 /** proxy.extensions.filters.http.ratelimit.v3.RateLimit */
 export interface HttpRatelimitRateLimit {
   domain: string;
@@ -6960,6 +6977,9 @@ export interface MessageTypes {
   'proxy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit': HttpLocalRatelimitLocalRateLimit;
   'proxy.extensions.filters.http.module.v3.Module': Module;
   'proxy.extensions.filters.http.module.v3.ModulePerRoute': ModulePerRoute;
+  'proxy.extensions.filters.http.on_demand.v3.OnDemandCds': OnDemandCds;
+  'proxy.extensions.filters.http.on_demand.v3.OnDemand': OnDemand;
+  'proxy.extensions.filters.http.on_demand.v3.PerRouteConfig': OnDemandPerRouteConfig;
   'proxy.extensions.filters.http.ratelimit.v3.RateLimit': HttpRatelimitRateLimit;
   'proxy.extensions.filters.http.ratelimit.v3.RateLimitPerRoute': RateLimitPerRoute;
   'proxy.extensions.filters.http.rbac.v3.RBAC': HttpRbacRBAC;

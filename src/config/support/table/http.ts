@@ -282,7 +282,7 @@ export const HTTP_SUPPORT: SupportTable = {
       key: supported('of two with one key the first counts'),
       route_configuration_name: supported(),
       route_configuration: supported(),
-      on_demand: rejected('all tables of scopes are asked for at once'),
+      on_demand: supported('the on_demand filter asks for the table'),
     },
   },
   'proxy.config.route.v3.ScopedRouteConfiguration.Key': { otherwise: rejected(), fields: { fragments: supported() } },

@@ -25,10 +25,14 @@ const READ_AS_PER_FILTER = 'read as typed_per_filter_config';
 const PER_FILTER = extensions([FILTER_CONFIG]);
 
 export const ROUTE_SUPPORT: SupportTable = {
+  'proxy.config.route.v3.Vhds': {
+    otherwise: rejected(),
+    fields: { config_source: supported('by DELTA_GRPC') },
+  },
   'proxy.config.route.v3.RouteConfiguration': {
     otherwise: rejected(),
     fields: {
-      vhds: rejected('write the virtual hosts into route_config'),
+      vhds: supported('of tables that come by rds; see docs/xds.md'),
       cluster_specifier_plugins: rejected('neither Lua nor Go runs here; cluster_header leaves the choice to a filter'),
       name: supported(),
       virtual_hosts: supported(),

@@ -60,7 +60,7 @@ export class ChangesExchange implements Exchange {
       refusal: answer?.refusal,
       node,
       // A first request without names asks for all, in words that older servers know.
-      subscribed: isFirst && this.#wanted.isWildcard ? [] : subscribed,
+      subscribed: isFirst && this.#wanted.isWildcard && wanted.size === 1 ? [] : subscribed,
       unsubscribed,
       versions: isFirst ? this.#versions : NOTHING,
     });
@@ -83,7 +83,8 @@ export class ChangesExchange implements Exchange {
   }
 
   #wantedNames(): Set<string> {
-    return new Set(this.#wanted.isWildcard ? [ALL] : this.#wanted.names);
+    const { isWildcard, names } = this.#wanted;
+    return new Set(isWildcard ? [ALL, ...names] : names);
   }
 }
 

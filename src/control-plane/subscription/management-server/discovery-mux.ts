@@ -88,7 +88,21 @@ export class DiscoveryMux {
   subscribe<Resource>(service: DiscoveryService, request: SubscriptionRequest<Resource>): Subscription {
     const watch = request as unknown as SubscriptionRequest<unknown>;
     const type = this.#typeOf(service, request.source.resourceGeneration);
+    const asked = new Set<string>();
     return {
+      ask: (name) => {
+        if (asked.has(name)) return;
+        asked.add(name);
+        type.watched.ask(name);
+        type.exchange.wanted();
+        this.#sayLater();
+      },
+      unask: (name) => {
+        if (!asked.delete(name)) return;
+        type.watched.unask(name);
+        type.exchange.wanted();
+        this.#sayLater();
+      },
       start: () => {
         type.watched.add(watch);
         type.exchange.wanted();
@@ -97,6 +111,8 @@ export class DiscoveryMux {
       },
       close: () => {
         type.watched.remove(watch);
+        for (const name of asked) type.watched.unask(name);
+        asked.clear();
         type.exchange.wanted();
         this.#sayLater();
       },
@@ -116,7 +132,8 @@ export class DiscoveryMux {
     const { clock, faults, log, unknownFields } = this.#deps;
     const { form } = this.#settings;
     const server = (): string => `management server ${this.#link.server}`;
-    const watched = new WatchedType(form, service.isWildcard, { clock, faults, log, unknownFields, server });
+    const typeDeps = { clock, faults, log, unknownFields, server };
+    const watched = new WatchedType(form, service.isWildcard, typeDeps, service.hasLongNames);
     const type = { service, typeUrl: service.typeUrl[generation] || service.typeUrl.v3 };
     const exchange = form === 'state' ? new StateExchange(type, watched) : new ChangesExchange(type, watched);
     const made = { watched, exchange };

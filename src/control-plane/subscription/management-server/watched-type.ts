@@ -54,10 +54,14 @@ export class WatchedType implements WantedNames {
   /** What a response tells. */
   readonly #form: 'state' | 'changes';
   readonly #isWildcardType: boolean;
+  /** A resource of which there is nothing but its name says that there is none. */
+  readonly #tellsAbsence: boolean;
   readonly #watches = new Set<Watch>();
   /** Those that want all. */
   readonly #ofAll = new Set<Watch>();
   readonly #byName = new Map<string, Set<Watch>>();
+  /** Names that are asked for beside all there are, with how many ask. */
+  readonly #asked = new Map<string, number>();
   readonly #lifetimes: Lifetimes;
   #version = '';
   /** What has been refused of the last response: it is not said of the next one again. */
@@ -65,9 +69,10 @@ export class WatchedType implements WantedNames {
   /** The last response is taken in behind those before. */
   #taking: Promise<void> = Promise.resolve();
 
-  constructor(form: 'state' | 'changes', isWildcardType: boolean, deps: WatchedTypeDependencies) {
+  constructor(form: 'state' | 'changes', isWildcardType: boolean, deps: WatchedTypeDependencies, tellsAbsence = false) {
     this.#form = form;
     this.#isWildcardType = isWildcardType;
+    this.#tellsAbsence = tellsAbsence;
     this.#deps = deps;
     this.#lifetimes = new Lifetimes(deps.clock, (name) => this.#expired(name));
   }
@@ -77,7 +82,7 @@ export class WatchedType implements WantedNames {
   }
 
   get names(): Iterable<string> {
-    return this.#byName.keys();
+    return this.#asked.size === 0 ? this.#byName.keys() : [...this.#byName.keys(), ...this.#asked.keys()];
   }
 
   get isEmpty(): boolean {
@@ -85,7 +90,18 @@ export class WatchedType implements WantedNames {
   }
 
   has(name: string): boolean {
-    return this.#byName.has(name);
+    return this.#byName.has(name) || this.#asked.has(name);
+  }
+
+  /** Somebody who is told of all wants one that the server may not tell of by itself. */
+  ask(name: string): void {
+    this.#asked.set(name, (this.#asked.get(name) ?? 0) + 1);
+  }
+
+  unask(name: string): void {
+    const others = (this.#asked.get(name) ?? 1) - 1;
+    if (others > 0) this.#asked.set(name, others);
+    else this.#asked.delete(name);
   }
 
   add(watch: Watch): void {
@@ -181,6 +197,11 @@ export class WatchedType implements WantedNames {
     if (this.#isWildcardType) for (const watch of this.#watches) shareOf(watch);
     else for (const watch of this.#ofAll) shareOf(watch);
     for (const [index, raw] of resources.entries()) {
+      if (raw.bytes === undefined && this.#tellsAbsence && raw.ttlMs === undefined) {
+        for (const name of [raw.name, ...(raw.aliases ?? [])]) {
+          for (const watch of this.#wantedBy(name)) shareOf(watch).removed.push(name);
+        }
+      }
       // A heartbeat says nothing new.
       if (raw.name === '' || raw.bytes === undefined) continue;
       for (const watch of this.#wantedBy(raw.name)) shareOf(watch).resources.push({ index, raw });
@@ -190,7 +211,7 @@ export class WatchedType implements WantedNames {
   }
 
   *#wantedBy(name: string): Iterable<Watch> {
-    yield* this.#ofAll;
+    for (const watch of this.#ofAll) if (watch.prefix === undefined || name.startsWith(watch.prefix)) yield watch;
     yield* this.#byName.get(name) ?? [];
   }
 
@@ -212,7 +233,7 @@ export class WatchedType implements WantedNames {
     const attempt = watch.stats.attempt();
     const isOfAll = watch.names === undefined;
     // Whoever wants all is told of those without names, too, so that they are refused by their place.
-    const told = isOfAll ? placed(resources) : share.resources;
+    const told = isOfAll && watch.prefix === undefined ? placed(resources) : share.resources;
     // Of names that were asked for, those that are missing are as they were: servers may answer in parts. So they are where a
     // response says of some only that they live on.
     const isOfState = this.#form === 'state' && (isOfAll || this.#isWildcardType);

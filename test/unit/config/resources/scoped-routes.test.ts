@@ -52,7 +52,7 @@ describe('scoped routes', () => {
     assert.ok(settings.scopes.kind === 'fixed');
     const [first, second] = settings.scopes.scopes;
     assert.deepEqual([first!.name, first!.key, 'tableName' in first!.routes], ['a', ['1'], false]);
-    assert.deepEqual(second, { name: 'b', key: ['2'], routes: { tableName: 'far' } });
+    assert.deepEqual(second, { name: 'b', key: ['2'], routes: { tableName: 'far' }, isOnDemand: false });
     assert.deepEqual(settings.keyParts, [
       { header: 'x-scope', elementSeparator: '', take: { kind: 'index', index: 0 } },
     ]);
@@ -111,6 +111,18 @@ describe('scoped routes', () => {
   for (const [what, bootstrap, fault] of refused) {
     it(`are refused with ${what}`, () => assert.deepEqual(errorsOf(bootstrap), [fault]));
   }
+
+  it('may have tables that are asked for on demand, where those come by discovery', () => {
+    const named = { route_configuration: null, route_configuration_name: 'far', on_demand: true };
+    const bootstrap = inline([scope('a', ['1'], named), scope('b', ['2'], { on_demand: true })], {
+      rds_config_source: SOURCE,
+    });
+    const { scopes } = settingsOf(bootstrap)!;
+    assert.deepEqual(scopes.kind === 'fixed' && scopes.scopes.map(({ isOnDemand }) => isOnDemand), [true, false]);
+    assert.deepEqual(faultTexts(load(bootstrap), 'warning'), [
+      `${SECOND}.on_demand: has no effect beside route_configuration, which is there at once`,
+    ]);
+  });
 
   it('are warned of where no request has as many parts', () => {
     const result = load(inline([scope('a', ['1', '2'])]));

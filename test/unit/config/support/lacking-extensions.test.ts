@@ -22,7 +22,6 @@ describe('an HTTP filter that is not there', () => {
       'dynamic_modules.v3.DynamicModuleFilter': own,
       'ext_proc.v3.ExternalProcessor': 'a filter of your own can call a cluster (docs/filters.md)',
       'oauth2.v3.OAuth2': 'jwt_authn verifies tokens, and ext_authz asks a service that logs users in',
-      'on_demand.v3.OnDemand': 'all routes and clusters are there from the start',
     };
     for (const [type, sentence] of Object.entries(sentences)) {
       const name = `envoy.filters.http.${type.split('.')[0]}`;

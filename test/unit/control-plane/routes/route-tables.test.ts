@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { FaultBoundary } from '../../../../src/base/fault-boundary.ts';
 import type { DiscoveredResource, DiscoveredResponse } from '../../../../src/config/index.ts';
 import { protoSchema } from '../../../../src/config/index.ts';
 import { unpackAny } from '../../../../src/config/proto/any.ts';
@@ -63,6 +64,7 @@ class World {
         },
       },
       clock: this.clock,
+      faults: new FaultBoundary((where, error) => this.log.push(`a fault in ${where}: ${String(error)}`)),
       log: new Loggers({ levels: { default: 'debug' }, threadId: 0, sink }).get('rds'),
       hash: () => 7n,
       discoverable: () => discoverable,

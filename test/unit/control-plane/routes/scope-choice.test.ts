@@ -7,7 +7,7 @@ import { ScopeChoice } from '../../../../src/control-plane/routes/scope-choice.t
 import type { ScopeSettings } from '../../../../src/snapshot/index.ts';
 
 function scope(name: string, key: string, tableName = 'table'): ScopeSettings {
-  return { name, key: [key], routes: { tableName } };
+  return { name, key: [key], routes: { tableName }, isOnDemand: false };
 }
 
 function formerOf(scopes: readonly ScopeSettings[]) {

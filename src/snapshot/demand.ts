@@ -1,0 +1,12 @@
+// What requests may find missing that main can have discovered for them: a worker asks, and is answered when it is there, or is not to be had.
+
+export type Demand =
+  /** A virtual host of a table that has some come on demand. */
+  | {
+      readonly kind: 'virtual-host';
+      readonly routeTableId: number;
+      /** host[:port] in lower case. */
+      readonly host: string;
+    }
+  /** The table of a scope that asks for it on demand. */
+  | { readonly kind: 'scope'; readonly scopeSetId: number; readonly key: readonly string[] };
