@@ -273,7 +273,7 @@ const TABLES: Readonly<Record<string, Listed>> = {
   RUNTIME_STATS: { under: 'runtime.', what: 'The runtime' },
   SUBSCRIPTION_STATS: {
     under:
-      'cluster_manager.cds., listener_manager.lds., http.<stat_prefix>.rds.<route_config_name>., http.<stat_prefix>.scoped_rds.<name>., runtime., sds.<secret>.',
+      'cluster_manager.cds., listener_manager.lds., http.<stat_prefix>.rds.<route_config_name>., http.<stat_prefix>.scoped_rds.<name>., cluster_manager.odcds., runtime., sds.<secret>.',
     what: 'Clusters, listeners and runtime layers that come by discovery, and secrets in files, where there are any; beside them the text `version_text`',
   },
   ROUTE_DISCOVERY_STATS: {

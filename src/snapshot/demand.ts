@@ -1,5 +1,7 @@
 // What requests may find missing that main can have discovered for them: a worker asks, and is answered when it is there, or is not to be had.
 
+import type { ConfigSourceSettings } from './config-source.ts';
+
 export type Demand =
   /** A virtual host of a table that has some come on demand. */
   | {
@@ -9,4 +11,10 @@ export type Demand =
       readonly host: string;
     }
   /** The table of a scope that asks for it on demand. */
-  | { readonly kind: 'scope'; readonly scopeSetId: number; readonly key: readonly string[] };
+  | { readonly kind: 'scope'; readonly scopeSetId: number; readonly key: readonly string[] }
+  | {
+      readonly kind: 'cluster';
+      readonly name: string;
+      readonly source: ConfigSourceSettings;
+      readonly timeoutMs: number;
+    };

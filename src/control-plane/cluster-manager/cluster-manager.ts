@@ -109,6 +109,8 @@ export class ClusterManager {
   /** All that the start of the server waits for are known. */
   #isDiscovered = false;
   observer: ClusterObserver | undefined;
+  /** Told of each that serves from now on, when workers have been. */
+  onActivated: ((name: string) => void) | undefined;
 
   constructor(deps: ClusterManagerDependencies) {
     this.#deps = deps;
@@ -221,6 +223,11 @@ export class ClusterManager {
     }
     for (const { name, addedViaApi } of this.#failures.values()) if (addedViaApi) names.add(name);
     yield* names;
+  }
+
+  /** There is one that serves. */
+  isActive(name: string): boolean {
+    return this.#clusters.has(name);
   }
 
   /** Those that there are, or will be when they are warm. */
@@ -436,6 +443,7 @@ export class ClusterManager {
     this.#aggregates.changed(name);
     this.#countWarming();
     this.#log.debug(`cluster ${name} ${former === undefined ? 'is new' : 'takes the place of its predecessor'}`);
+    this.onActivated?.(name);
   }
 
   #serve(managed: ManagedCluster): void {

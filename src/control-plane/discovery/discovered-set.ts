@@ -36,6 +36,8 @@ export interface DiscoveredSetDependencies<Settings> {
   readonly manager: ResourceManager<Settings>;
   /** What is not among the resources any more goes before the others are put, which may need its place; or behind that. */
   readonly removes: 'first' | 'last';
+  /** Of another source that its manager takes from: it does not go because this one does not tell of it. */
+  readonly isForeign?: (name: string) => boolean;
   readonly log: Logger;
   readonly onDeprecatedFields: (fields: ReadonlyMap<string, number>) => void;
   /** Told with each response that has been gone through, and with each that there is none. */
@@ -78,7 +80,8 @@ export class DiscoveredSet<Settings> implements SubscriptionOwner<Settings> {
   #goneBy(names: readonly string[]): readonly string[] {
     const named = new Set(names);
     if (named.has('')) return [];
-    return [...this.#deps.manager.discoveredNames()].filter((name) => !named.has(name));
+    const { manager, isForeign = () => false } = this.#deps;
+    return [...manager.discoveredNames()].filter((name) => !named.has(name) && !isForeign(name));
   }
 
   async #remove(names: readonly string[], slice: TimeSlice): Promise<void> {

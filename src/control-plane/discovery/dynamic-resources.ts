@@ -17,6 +17,8 @@ export interface DynamicResourcesDependencies {
   readonly discoverable: () => DiscoverableResources;
   readonly clusters: ResourceManager<ClusterSettings> & { names(): Iterable<string> };
   readonly listeners: ResourceManager<ListenerSettings>;
+  /** A cluster has come because requests wanted it: it is another source's. None has when absent. */
+  readonly isOnDemand?: (cluster: string) => boolean;
   readonly stats: StatsStore;
   readonly clock: Clock;
   /** XXH64. */
@@ -32,6 +34,8 @@ interface Discovery<Settings> {
   readonly prefix: string;
   readonly manager: ResourceManager<Settings>;
   readonly removes: 'first' | 'last';
+  /** As of DiscoveredSet. */
+  readonly isForeign?: (name: string) => boolean;
   readonly type: () => ResourceType<Settings>;
 }
 
@@ -53,7 +57,15 @@ export class DynamicResources {
     const type = (): ResourceType<ClusterSettings> => discoverable().clusters();
     const prefix = 'cluster_manager.cds.';
     // Listeners and routes may lead to those that go for as long as there is nothing in their place.
-    return this.#discover(settings.clusters, { kind: 'cluster', prefix, manager, removes: 'last', type });
+    const { isOnDemand = () => false } = this.#deps;
+    return this.#discover(settings.clusters, {
+      kind: 'cluster',
+      isForeign: isOnDemand,
+      prefix,
+      manager,
+      removes: 'last',
+      type,
+    });
   }
 
   /** The same with listeners, whose routes are to find the clusters of the first answer. */
@@ -74,11 +86,11 @@ export class DynamicResources {
   #discover<Settings>(source: ConfigSourceSettings | undefined, discovery: Discovery<Settings>): Promise<void> {
     if (source === undefined) return Promise.resolve();
     const { stats: store, clock, hash, log, subscriptions, onDeprecatedFields } = this.#deps;
-    const { kind, prefix, manager, removes, type } = discovery;
+    const { kind, prefix, manager, removes, type, isForeign = () => false } = discovery;
     const stats = SubscriptionStats.under(store, prefix, clock, hash);
     const answer = new FirstAnswer(`discovery of ${kind}s`, source.initialFetchTimeoutMs, { clock, log, stats });
     const onAnswered = (): void => answer.came();
-    const owner = new DiscoveredSet({ kind, manager, removes, log, onDeprecatedFields, onAnswered });
+    const owner = new DiscoveredSet({ kind, manager, removes, isForeign, log, onDeprecatedFields, onAnswered });
     const subscription = subscriptions.subscribe({ source, names: undefined, type, stats, owner });
     this.#closes.push(() => {
       subscription.close();

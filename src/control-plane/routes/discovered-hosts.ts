@@ -19,10 +19,10 @@ import type { Logger } from '../../log/index.ts';
 import type { ConfigSourceSettings, VirtualHostSnapshot } from '../../snapshot/index.ts';
 import { ROUTE_DISCOVERY_STATS } from '../../stats/index.ts';
 import { Holdings, type HoldingsSource } from '../holdings.ts';
+import { type DemandAnswer, OpenDemands } from '../open-demands.ts';
 import { FirstAnswer } from '../subscription/first-answer.ts';
 import type { Subscription, SubscriptionOwner, Subscriptions } from '../subscription/subscription.ts';
 import { SubscriptionStats } from '../subscription/subscription-stats.ts';
-import { type DemandAnswer, OpenDemands } from './open-demands.ts';
 
 export interface DiscoveredHostsDependencies extends HoldingsSource {
   readonly subscriptions: Subscriptions;

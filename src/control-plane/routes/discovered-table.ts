@@ -22,13 +22,13 @@ import type {
 } from '../../snapshot/index.ts';
 import { cleanStatName, ROUTE_DISCOVERY_STATS } from '../../stats/index.ts';
 import { Holdings, type HoldingsSource } from '../holdings.ts';
+import type { DemandAnswer } from '../open-demands.ts';
 import type { ResourceRecord } from '../resource-record.ts';
 import { settingsText } from '../same-settings.ts';
 import { FirstAnswer } from '../subscription/first-answer.ts';
 import type { Subscription, SubscriptionOwner, Subscriptions } from '../subscription/subscription.ts';
 import { SubscriptionStats } from '../subscription/subscription-stats.ts';
 import { DiscoveredHosts, type HostedTable, type KnownHosts } from './discovered-hosts.ts';
-import type { DemandAnswer } from './open-demands.ts';
 import { allocateFilterCells, allocateRouteStats } from './route-stats.ts';
 
 /** Brings tables to the workers; WorkerPool does. */

@@ -7,9 +7,9 @@ import type {
   RouteTableSnapshot,
   ScopedRoutesSettings,
 } from '../../snapshot/index.ts';
+import type { DemandAnswer } from '../open-demands.ts';
 import { settingsText } from '../same-settings.ts';
 import { DiscoveredTable, type DiscoveredTableDependencies, type DumpedRoutes } from './discovered-table.ts';
-import type { DemandAnswer } from './open-demands.ts';
 import { OwnTable } from './own-table.ts';
 
 /** A table that somebody wants, or a set of scopes with all of theirs. */

@@ -2,9 +2,9 @@
 
 import type { FaultBoundary } from '../../base/fault-boundary.ts';
 import type { PublishedScopes, ScopedRoutesSettings } from '../../snapshot/index.ts';
+import { type DemandAnswer, OpenDemands } from '../open-demands.ts';
 import { settingsText } from '../same-settings.ts';
 import { DiscoveredScopes, type DiscoveredScopesDependencies, type DumpedScopes } from './discovered-scopes.ts';
-import { type DemandAnswer, OpenDemands } from './open-demands.ts';
 import type { RouteLease, RouteLeases } from './route-tables.ts';
 import { ScopeSet, type ScopeSetDependencies } from './scope-set.ts';
 

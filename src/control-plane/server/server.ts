@@ -26,6 +26,7 @@ import { LbKernel, LbTables } from '../../wasm/lb.ts';
 import { SharedMemoryOwner } from '../../wasm/shared-memory-owner.ts';
 import { ClusterManager } from '../cluster-manager/cluster-manager.ts';
 import { DynamicResources } from '../discovery/dynamic-resources.ts';
+import { OnDemandClusters } from '../discovery/on-demand-clusters.ts';
 import { DnsResolvers } from '../dns/resolvers.ts';
 import { type ConnectionsLeft, tellConnectionsLeft } from '../drain/connections-left.ts';
 import { DrainManager } from '../drain/drain-manager.ts';
@@ -114,6 +115,7 @@ export class Server {
   /** Undefined where the bootstrap has none. */
   readonly #overload: OverloadManager | undefined;
   readonly #dynamicResources: DynamicResources;
+  readonly #onDemandClusters: OnDemandClusters;
   readonly #sources: Sources;
   /** Undefined where nobody is told of load. */
   readonly #loadReporting: LoadReporting | undefined;
@@ -287,7 +289,19 @@ export class Server {
       strategy: deps.drainStrategy,
     });
     this.config = new LoadedConfig(bootstrap, clock.wallMs(), this);
+    this.#onDemandClusters = new OnDemandClusters({
+      manager: this.clusterManager,
+      subscriptions,
+      discoverable: () => this.config.bootstrap.discoverable,
+      stats: this.stats,
+      clock,
+      hash,
+      log: loggers.get('config'),
+      onDeprecatedFields,
+    });
+    this.clusterManager.onActivated = (name) => this.#onDemandClusters.activated(name);
     this.#dynamicResources = new DynamicResources({
+      isOnDemand: (cluster) => this.#onDemandClusters.has(cluster),
       settings: bootstrap.dynamicResources,
       discoverable: () => this.config.bootstrap.discoverable,
       clusters: this.clusterManager,
@@ -512,7 +526,8 @@ export class Server {
 
   #demand(demand: Demand, answer: (isThere: boolean) => void): void {
     if (demand.kind === 'scope') this.scopeSets.demand(demand.scopeSetId, demand.key, answer);
-    else this.routeTables.demandHost(demand.routeTableId, demand.host, answer);
+    else if (demand.kind === 'virtual-host') this.routeTables.demandHost(demand.routeTableId, demand.host, answer);
+    else this.#onDemandClusters.demand(demand.name, demand.source, demand.timeoutMs, answer);
   }
 
   #startClusters(): Promise<void> {
@@ -562,6 +577,7 @@ export class Server {
     this.#isStopping = true;
     this.updates.stop();
     this.#dynamicResources.close();
+    this.#onDemandClusters.close();
     this.scopeSets.close();
     this.routeTables.close();
     this.#sources.close();

@@ -2,7 +2,7 @@
 // can do stands on the class.
 
 import type { JsonObject } from '../../base/json.ts';
-import type { RouteRateLimits } from '../../snapshot/index.ts';
+import type { ConfigSourceSettings, RouteRateLimits } from '../../snapshot/index.ts';
 import type { RequestHead } from '../../wasm/http1.ts';
 import type { DownstreamFacts, FormatFacts } from '../format/facts.ts';
 import type { ResponseFlagName } from '../response-flags.ts';
@@ -51,6 +51,14 @@ export class StreamFilterCallbacks implements FilterCallbacks {
 
   awaitRoute(done: (isThere: boolean) => void): (() => void) | undefined {
     return this.#stream.awaitRoute(done);
+  }
+
+  awaitCluster(
+    source: ConfigSourceSettings,
+    timeoutMs: number,
+    done: (isThere: boolean) => void,
+  ): (() => void) | undefined {
+    return this.#stream.awaitCluster(source, timeoutMs, done);
   }
 
   beginAgain(): boolean {

@@ -11,6 +11,7 @@ import type { JsonObject } from '../../base/json.ts';
 import type { RuntimeValues } from '../../base/runtime.ts';
 import type { Logger } from '../../log/index.ts';
 import type {
+  ConfigSourceSettings,
   Fraction,
   HeaderMatch,
   MatchTree,
@@ -94,6 +95,15 @@ export interface FilterCallbacks {
    * nothing can be had for it.
    */
   awaitRoute(done: (isThere: boolean) => void): (() => void) | undefined;
+  /**
+   * From within decodeHeaders, of a request whose route leads to a cluster: has it asked for where this worker does not know it.
+   * @param timeoutMs after which it is not waited for; 0 for any time that main allows. @param done as for awaitRoute. @returns as awaitRoute.
+   */
+  awaitCluster(
+    source: ConfigSourceSettings,
+    timeoutMs: number,
+    done: (isThere: boolean) => void,
+  ): (() => void) | undefined;
   /**
    * From an event of the filter's own, when it holds back the head: the request meets all filters anew, by the route that there is for it
    * now. Return at once after it: this filter is over. @returns false where that cannot be, and nothing has happened.

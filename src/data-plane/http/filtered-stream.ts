@@ -1,7 +1,7 @@
 // What the filters of a request know of their stream.
 
 import type { JsonObject } from '../../base/json.ts';
-import type { FiltersOfRoute, RouteRateLimits } from '../../snapshot/index.ts';
+import type { ConfigSourceSettings, FiltersOfRoute, RouteRateLimits } from '../../snapshot/index.ts';
 import { FIELD_LIMIT, HEAD_LIMIT_BYTES, type HeadLimits } from '../../wasm/http1.ts';
 import type { DownstreamFacts, FormatFacts } from '../format/facts.ts';
 import type { LiveResponse } from '../format/stream-facts.ts';
@@ -57,6 +57,11 @@ export interface FilteredStream {
   refuseResponse(reason: string): void;
   /** As FilterCallbacks has them. */
   awaitRoute(done: (isThere: boolean) => void): (() => void) | undefined;
+  awaitCluster(
+    source: ConfigSourceSettings,
+    timeoutMs: number,
+    done: (isThere: boolean) => void,
+  ): (() => void) | undefined;
   beginAgain(): boolean;
   /** Chooses the route by the head that lies in the codec. */
   findRoute(): void;

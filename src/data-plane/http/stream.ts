@@ -7,7 +7,7 @@
 // a request is complete when the client's side of the tunnel is. Until then the limits of the route do not run.
 
 import { isIP } from 'node:net';
-import type { FiltersOfRoute, RouteRateLimits } from '../../snapshot/index.ts';
+import type { ConfigSourceSettings, FiltersOfRoute, RouteRateLimits } from '../../snapshot/index.ts';
 import { HTTP_STATS, ROUTE_STATS } from '../../stats/index.ts';
 import { Framing, HEADER_ID, HeadFlag, type RequestHead } from '../../wasm/http1.ts';
 import type { DownstreamFacts } from '../format/facts.ts';
@@ -300,6 +300,16 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
     const demand = this.manager.router.missing(this, this.context.codec.request);
     this.#hasAwaitedRoute = demand !== undefined;
     return demand && this.context.demands.ask(demand, done);
+  }
+
+  awaitCluster(
+    source: ConfigSourceSettings,
+    timeoutMs: number,
+    done: (isThere: boolean) => void,
+  ): (() => void) | undefined {
+    const name = this.manager.router.missingCluster(this, this.context.codec.request);
+    if (name === undefined) return undefined;
+    return this.context.demands.ask({ kind: 'cluster', name, source, timeoutMs }, done);
   }
 
   beginAgain(): boolean {

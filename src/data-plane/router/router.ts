@@ -122,6 +122,16 @@ export class Router {
     return host === undefined ? undefined : { kind: 'virtual-host', routeTableId: id!, host };
   }
 
+  /** The cluster of a request with a route, whose head lies in the codec, that this worker does not know; undefined for any other. */
+  missingCluster(stream: RoutedRequest, head: RequestHead): string | undefined {
+    const plan = stream.foundRoute?.plan;
+    if (plan?.kind !== 'cluster') return undefined;
+    this.#request.read(head, stream.isInternal, true, stream);
+    const target = plan.target ?? stream.foundTarget ?? this.#choose(stream, plan);
+    if (target === undefined || target.name === '' || this.#clusters.get(target.name) !== undefined) return undefined;
+    return target.name;
+  }
+
   /** Gets the head ready. @param scopes find out by which table it is routed; null where that is known. */
   #prepare(stream: RoutedRequest, head: RequestHead, scopes: RouteScopes | null): void {
     // What a table says of the head goes for its scope as the client has named it.

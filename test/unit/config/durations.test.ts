@@ -17,6 +17,7 @@ import type {
   ProviderSettings,
   RemoteKeys,
 } from '../../../src/extensions/filters.http/jwt_authn/settings.ts';
+import type { OnDemandSettings } from '../../../src/extensions/filters.http/on_demand/settings.ts';
 import type { NetworkRbacSettings } from '../../../src/extensions/filters.network/rbac/settings.ts';
 import type { RedisPoolSettings, RedisSettings } from '../../../src/extensions/filters.network/redis_proxy/settings.ts';
 import type {
@@ -67,6 +68,7 @@ const STATEFUL_SESSION = 'type.googleapis.com/envoy.extensions.filters.http.stat
 const COOKIE_SESSION = 'type.googleapis.com/envoy.extensions.http.stateful_session.cookie.v3.CookieBasedSessionState';
 const UDP_PROXY = 'type.googleapis.com/envoy.extensions.filters.udp.udp_proxy.v3.UdpProxyConfig';
 const JWT_AUTHN = 'type.googleapis.com/envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication';
+const ON_DEMAND = 'type.googleapis.com/envoy.extensions.filters.http.on_demand.v3.OnDemand';
 const RATE_LIMIT = 'type.googleapis.com/envoy.extensions.filters.http.ratelimit.v3.RateLimit';
 const FAULT = 'type.googleapis.com/envoy.extensions.filters.http.fault.v3.HTTPFault';
 const HEALTH_CHECK = 'type.googleapis.com/envoy.extensions.filters.http.health_check.v3.HealthCheck';
@@ -676,6 +678,18 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
     settingMs: (bootstrap) => {
       const { service } = manager(bootstrap).httpFilters[0]!.settings as { service: { timeoutMs: number } };
       return service.timeoutMs;
+    },
+  },
+  'proxy.extensions.filters.http.on_demand.v3.OnDemandCds.timeout': {
+    bootstrap: (value) => {
+      const grpc_services = [{ envoy_grpc: { cluster_name: 'web' } }];
+      const source = { api_config_source: { api_type: 'DELTA_GRPC', transport_api_version: 'V3', grpc_services } };
+      const typed_config = { '@type': ON_DEMAND, odcds: { source, timeout: value } };
+      return httpManager({ http_filters: [{ name: 'on_demand', typed_config }, ROUTER] });
+    },
+    settingMs: (bootstrap) => {
+      const { clusters } = manager(bootstrap).httpFilters[0]!.settings as OnDemandSettings;
+      return clusters!.timeoutMs;
     },
   },
   [`${GRADIENT}.ConcurrencyLimitCalculationParams.concurrency_update_interval`]: gradientRow(

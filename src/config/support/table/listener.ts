@@ -206,7 +206,7 @@ export const LISTENER_SUPPORT: SupportTable = {
         'where the client has brought none that are passed; for clusters whose transport socket passes them on',
       ),
       deprecated_v1: rejected('use a filter chain for each route, chosen by filter_chain_match'),
-      on_demand: rejected('all clusters are there from the start'),
+      on_demand: rejected('only HTTP requests have clusters asked for, by the filter on_demand'),
       upstream_connect_mode: supported(
         'handshakes come before network filters, so that ON_DOWNSTREAM_TLS_HANDSHAKE is IMMEDIATE',
       ),

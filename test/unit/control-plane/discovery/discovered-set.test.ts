@@ -87,7 +87,12 @@ class Manager implements ResourceManager<Resource> {
   }
 }
 
-function open({ removes = 'last' }: { readonly removes?: 'first' | 'last' } = {}) {
+interface SetOptions {
+  readonly removes?: 'first' | 'last';
+  readonly isForeign?: (name: string) => boolean;
+}
+
+function open({ removes = 'last', isForeign = () => false }: SetOptions = {}) {
   const manager = new Manager();
   const log: string[] = [];
   const sink = { write: ({ message }: { readonly message: string }) => void log.push(message) };
@@ -96,6 +101,7 @@ function open({ removes = 'last' }: { readonly removes?: 'first' | 'last' } = {}
     kind: 'thing',
     manager,
     removes,
+    isForeign,
     log: new Loggers({ levels: { default: 'info' }, threadId: 0, sink }).get('config'),
     onDeprecatedFields: () => {},
     onAnswered: () => {
@@ -178,6 +184,14 @@ describe('a set that discovery keeps', () => {
       const gone = ['remove a', 'remove b'];
       assert.deepEqual(manager.calls, removes === 'first' ? [...gone, ...put] : [...put, ...gone]);
     }
+  });
+
+  it('leaves what its manager has from elsewhere', async () => {
+    const { manager, set } = open({ isForeign: (name) => name === 'b' });
+    await set.onResponse(responseOf('1', [resource('a')]));
+    manager.held.set('b', 1);
+    await set.onResponse(responseOf('2', []));
+    assert.deepEqual([...manager.held.keys()], ['b']);
   });
 
   it('says of each resource why it is refused, and that the bootstrap has one of its name', async () => {

@@ -1,7 +1,7 @@
 // What workers wait for, by name: each name is asked for once, for as long as somebody waits and no longer than allowed, and all are told
 // the same. Main thread.
 
-import type { Clock } from '../../base/clock.ts';
+import type { Clock } from '../base/clock.ts';
 
 /** Told once: whether it is there. */
 export type DemandAnswer = (isThere: boolean) => void;

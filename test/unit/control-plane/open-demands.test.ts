@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { OpenDemands } from '../../../../src/control-plane/routes/open-demands.ts';
-import { ManualClock } from '../../../support/manual-clock.ts';
+import { OpenDemands } from '../../../src/control-plane/open-demands.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 
 describe('demands at the main thread', () => {
   it('are told that there is nothing when it takes too long, and asked for anew by the next', () => {

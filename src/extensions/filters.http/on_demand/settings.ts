@@ -1,0 +1,13 @@
+// What the on_demand filter and its configuration share.
+
+import type { ConfigSourceSettings } from '../../../snapshot/index.ts';
+
+export interface OnDemandSettings {
+  /** Where clusters are asked for that requests lack; null for nowhere. */
+  readonly clusters: ClusterDemandSettings | null;
+}
+
+export interface ClusterDemandSettings {
+  readonly source: ConfigSourceSettings;
+  readonly timeoutMs: number;
+}
