@@ -4,7 +4,7 @@
 // protocols it is what the server has said, or the hash of the ticket. A handshake that gives a ticket out has none at the server.
 //
 // Node tells it as part of what a session is kept as. What it has documented, `getSession`, puts a wrapping of its own around
-// that for clients, so its handle is asked. Where a release of Node does otherwise there is no identifier, and a test fails.
+// that for clients, so its handle is asked. To read it takes 2 us, which handshakes are spared unless a format asks for it. Where a release of Node does otherwise there is no identifier, and a test fails.
 
 import type { TLSSocket } from 'node:tls';
 import { derElementAt } from '../base/der.ts';
@@ -21,6 +21,17 @@ const OCTETS = 0x04;
 const FIRST_PARTS = [INTEGER, INTEGER, OCTETS, OCTETS];
 /** RFC 5246 section 7.4.1.2. */
 const MAX_ID_BYTES = 32;
+
+let areWanted = false;
+
+/** Somebody shows identifiers from now on, perhaps of connections that have ended by then. Of this thread. */
+export function wantSessionIds(): void {
+  areWanted = true;
+}
+
+export function areSessionIdsWanted(): boolean {
+  return areWanted;
+}
 
 /** Lower-case hex; empty for a session without one. @param socket that has just shaken hands; closed, it tells nothing. */
 export function sessionIdOf(socket: TLSSocket): string {

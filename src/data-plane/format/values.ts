@@ -5,7 +5,8 @@ import { utf8Bytes } from '../../base/byte-text.ts';
 import { grpcStatusName } from '../../base/grpc-status.ts';
 import type { JsonObject, JsonValue } from '../../base/json.ts';
 import type { FormatCommand, FormatOperator, Metadata, MetadataSource } from '../../snapshot/index.ts';
-import type { CertificateFacts } from '../network/tls/connection-tls.ts';
+import { wantSessionIds } from '../../tls/session-id.ts';
+import type { CertificateFacts, TlsFacts } from '../network/tls/connection-tls.ts';
 import { longFlags, shortFlags } from '../response-flags.ts';
 import { endpointText } from './endpoint-text.ts';
 import type { Endpoint, FormatFacts } from './facts.ts';
@@ -38,6 +39,13 @@ type MakeReader = (args: readonly string[]) => ReadValue;
 /** Of the operators without an argument. */
 function plain(read: ReadValue): MakeReader {
   return () => read;
+}
+
+function ofSession(tlsOf: (facts: FormatFacts) => TlsFacts | null | undefined): MakeReader {
+  return () => {
+    wantSessionIds();
+    return (facts) => text(tlsOf(facts)?.sessionId ?? '');
+  };
 }
 
 /** A text that is the program's own or the configuration's; headers are byte text already. */
@@ -225,7 +233,7 @@ const READERS: Readonly<Record<FormatOperator, MakeReader>> = {
   DOWNSTREAM_PEER_SUBJECT: ofCertificate('peer', ({ subject }) => subject),
   DOWNSTREAM_PEER_URI_SAN: ofCertificate('peer', ({ names }) => names.uri.join()),
   DOWNSTREAM_TLS_CIPHER: plain(({ downstream: { tls } }) => text(tls?.cipher ?? '')),
-  DOWNSTREAM_TLS_SESSION_ID: plain(({ downstream: { tls } }) => text(tls?.sessionId ?? '')),
+  DOWNSTREAM_TLS_SESSION_ID: ofSession(({ downstream }) => downstream.tls),
   DOWNSTREAM_TLS_VERSION: plain(({ downstream: { tls } }) => text(tls?.version ?? '')),
   DOWNSTREAM_TRANSPORT_FAILURE_REASON: plain(({ downstream }) => text(downstream.transportFailure)),
   DURATION: plain((facts) => known(facts.durationMs)),
@@ -287,7 +295,7 @@ const READERS: Readonly<Record<FormatOperator, MakeReader>> = {
   UPSTREAM_REMOTE_PORT: plain((facts) => positive(facts.upstream?.remote.port)),
   UPSTREAM_REQUEST_ATTEMPT_COUNT: plain((facts) => facts.attempts),
   UPSTREAM_TLS_CIPHER: plain(({ upstream }) => text(upstream?.tls?.cipher ?? '')),
-  UPSTREAM_TLS_SESSION_ID: plain(({ upstream }) => text(upstream?.tls?.sessionId ?? '')),
+  UPSTREAM_TLS_SESSION_ID: ofSession(({ upstream }) => upstream?.tls),
   UPSTREAM_TLS_VERSION: plain(({ upstream }) => text(upstream?.tls?.version ?? '')),
   UPSTREAM_TRANSPORT_FAILURE_REASON: plain((facts) => text(facts.upstreamTransportFailure)),
   VIRTUAL_CLUSTER_NAME: plain((facts) => text(facts.virtualClusterName)),

@@ -5,7 +5,7 @@ import type { X509Certificate } from 'node:crypto';
 import { getCiphers, type TLSSocket } from 'node:tls';
 import { type AltNames, altNames } from '../../../base/alt-names.ts';
 import type { ClientCertificateSettings } from '../../../snapshot/index.ts';
-import { sessionIdOf } from '../../../tls/session-id.ts';
+import { areSessionIdsWanted, sessionIdOf } from '../../../tls/session-id.ts';
 
 export interface TlsFacts {
   /** By SNI; empty when the client has named none. */
@@ -54,10 +54,11 @@ export class ConnectionTls implements TlsFacts {
   readonly version: string;
   readonly cipher: string;
   readonly isResumed: boolean;
-  readonly sessionId: string;
   readonly isPeerVerified: boolean;
   readonly peer: CertificateFacts | null;
   readonly own: CertificateFacts | null;
+  readonly #socket: TLSSocket;
+  #sessionId: string | null;
 
   /** @param peer null when it has presented none. @param own the certificate presented to the peer. */
   constructor(
@@ -72,10 +73,17 @@ export class ConnectionTls implements TlsFacts {
     this.version = shared(socket.getProtocol() ?? '');
     this.cipher = shared(socket.getCipher().name);
     this.isResumed = socket.isSessionReused();
-    this.sessionId = sessionIdOf(socket);
+    this.#socket = socket;
+    this.#sessionId = areSessionIdsWanted() ? sessionIdOf(socket) : null;
     this.isPeerVerified = isPeerVerified;
     this.peer = peer && certificateFacts(peer);
     this.own = own;
+  }
+
+  /** Of a connection that is older than the first format that asks, and has ended, nobody knows it any more. */
+  get sessionId(): string {
+    this.#sessionId ??= sessionIdOf(this.#socket);
+    return this.#sessionId;
   }
 }
 
