@@ -4,10 +4,19 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { httpFilter, type JsonObject, listenerWith, socketAddress } from '../support/bootstrap.ts';
 import { bytesOf, ControlPlane, type Held } from '../support/control-plane.ts';
-import { bootstrap, CLUSTER, FORMS, type Form, LISTENER, ofForm, ROUTES } from '../support/discovered-proxy.ts';
+import {
+  bootstrap,
+  CLUSTER,
+  cluster,
+  FORMS,
+  type Form,
+  LISTENER,
+  ofForm,
+  ROUTES,
+} from '../support/discovered-proxy.ts';
 import { untilEqual } from '../support/eventually.ts';
 import { startWeir, type WeirProcess } from '../support/weir-process.ts';
-import { WireClient } from '../support/wire.ts';
+import { WireClient, WireUpstream } from '../support/wire.ts';
 
 const HOSTS = 'config.route.v3.VirtualHost';
 const HOST_URL = `type.googleapis.com/envoy.${HOSTS}`;
@@ -228,6 +237,33 @@ describe('virtual hosts on demand', () => {
     assert.equal(await ask(port, 'denied.com', inOneRead), '403 RBAC: access denied');
     const chunked = post('open.com', 'transfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n');
     assert.equal(await ask(port, 'open.com', chunked), '200 open.com');
+  });
+});
+
+describe('tunnels to virtual hosts on demand', () => {
+  it('are admitted by the route that has come', async (t) => {
+    const answer = 'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n';
+    const upstream = await WireUpstream.start((socket) => socket.once('data', () => socket.write(`${answer}through`)));
+    t.after(() => upstream.close());
+    const routes = (upgrade_configs: readonly JsonObject[]): JsonObject => ({
+      routes: [{ match: { prefix: '/' }, route: { cluster: 'ws', upgrade_configs } }],
+    });
+    const { plane, port } = await start(t, AGGREGATED, {
+      fields: { upgrade_configs: [{ upgrade_type: 'websocket' }] },
+      hosts: {
+        'open.com': hostOf('open.com', 'open', { host: routes([]) }),
+        'closed.com': hostOf('closed.com', 'closed', {
+          host: routes([{ upgrade_type: 'websocket', enabled: false }]),
+        }),
+      },
+    });
+    plane.set(CLUSTER, '2', [cluster('ws', upstream.port)]);
+    await plane.answered(CLUSTER, '2');
+    const upgrade = 'connection: upgrade\r\nupgrade: websocket\r\n';
+    const client = new WireClient(port).write(get('open.com', upgrade));
+    await client.until('through');
+    client.close();
+    assert.equal(await ask(port, 'closed.com', get('closed.com', upgrade)), '403');
   });
 });
 

@@ -34,6 +34,8 @@ export interface OnDemandClustersDependencies {
   readonly onDeprecatedFields: (fields: ReadonlyMap<string, number>) => void;
 }
 
+/** As loggers know this file. */
+const FILE = 'src/control-plane/discovery/on-demand-clusters.ts';
 /** Of all of them together. */
 const STAT_PREFIX = 'cluster_manager.odcds.';
 
@@ -47,7 +49,7 @@ export class OnDemandClusters {
   constructor(deps: OnDemandClustersDependencies) {
     this.#deps = deps;
     this.#demands = new OpenDemands(deps.clock, (name) => {
-      deps.log.debug(`cluster ${name} has not come in time`);
+      deps.log.ofFile(FILE).debug(`cluster ${name} has not come in time`);
       // One that has come and is still getting warm may serve others.
       if (this.#clusters.get(name)?.hasCome === false) this.#forget(name);
     });
@@ -66,7 +68,7 @@ export class OnDemandClusters {
     }
     if (!this.#demands.add(name, timeoutMs, answer) || this.#clusters.has(name)) return;
     const { clock, hash, log } = this.#deps;
-    log.debug(`cluster ${name} is asked for on demand`);
+    log.ofFile(FILE).debug(`cluster ${name} is asked for on demand`);
     this.#stats ??= SubscriptionStats.under(this.#deps.stats, STAT_PREFIX, clock, hash);
     const cluster = new OnDemandCluster(name, source, this.#stats, this.#deps, {
       onCome: () => {

@@ -57,6 +57,9 @@ interface KnownHost<View> {
   readonly aliases: readonly string[];
 }
 
+/** As loggers know this file. */
+const FILE = 'src/control-plane/routes/discovered-hosts.ts';
+
 /** By the names of resources. */
 export type KnownHosts<View> = ReadonlyMap<string, KnownHost<View>>;
 
@@ -96,7 +99,7 @@ export class DiscoveredHosts<View extends RoutesView> implements SubscriptionOwn
       this.#answer.promise.then(() => table.onHostsAnswered()),
     );
     this.#demands = new OpenDemands(clock, (name) => {
-      log.debug(`virtual host ${name} has not come in time`);
+      log.ofFile(FILE).debug(`virtual host ${name} has not come in time`);
       this.#unask(name);
     });
     const type = () => deps.discoverable().virtualHosts(table.message(), table.views(), deps.clusterNames());
