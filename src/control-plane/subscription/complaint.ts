@@ -2,12 +2,14 @@
 
 import type { Logger } from '../../log/index.ts';
 
+const FILE = 'src/control-plane/subscription/complaint.ts';
+
 export class Complaint {
   readonly #log: Logger;
   #last = '';
 
   constructor(log: Logger) {
-    this.#log = log;
+    this.#log = log.ofFile(FILE);
   }
 
   say(text: string): void {

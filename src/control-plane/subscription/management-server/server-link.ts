@@ -77,7 +77,7 @@ export class ServerLink {
     this.#path = path;
     this.#deps = deps;
     this.#listener = listener;
-    this.#complaint = new Complaint(deps.log.ofFile(FILE));
+    this.#complaint = new Complaint(deps.log);
   }
 
   get isOpen(): boolean {

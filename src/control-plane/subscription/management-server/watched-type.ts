@@ -49,6 +49,8 @@ interface News {
   readonly isComplete: boolean;
 }
 
+const FILE = 'src/control-plane/subscription/management-server/watched-type.ts';
+
 export class WatchedType implements WantedNames {
   readonly #deps: WatchedTypeDependencies;
   /** What a response tells. */
@@ -256,7 +258,7 @@ export class WatchedType implements WantedNames {
   #complain(refusal: string): void {
     const { log, server } = this.#deps;
     const text = `resources from ${server()} are refused: ${refusal}`;
-    if (this.#complaints.has(refusal)) log.debug(text);
+    if (this.#complaints.has(refusal)) log.ofFile(FILE).debug(text);
     else log.warning(text);
   }
 

@@ -42,7 +42,6 @@ export interface RestPollDependencies extends RestClientDependencies {
 }
 
 /** As loggers know this file. */
-const FILE = 'src/control-plane/subscription/rest-server/rest-poll.ts';
 
 const HTTP_OK = 200;
 const HTTP_NOT_MODIFIED = 304;
@@ -113,7 +112,7 @@ export class RestPoll {
     const server = (): string => `management server ${settings.cluster}`;
     this.#watched = new WatchedType('state', service.isWildcard, { ...deps, server });
     this.#client = new RestClient(deps);
-    this.#complaint = new Complaint(deps.log.ofFile(FILE));
+    this.#complaint = new Complaint(deps.log);
   }
 
   /** @returns one that is still to be started. */
