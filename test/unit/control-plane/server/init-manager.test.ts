@@ -56,7 +56,7 @@ describe('what is not initialized yet', () => {
     const listenerIsReady = init.add('Listener-init-target main');
     using clusters = new ManagedClusters([clusterSettings(dns)]);
     const listenersAtStart = [[listeners[0]!, messages.listeners[0]!]] as const;
-    const listenersNow = { dump: () => [], missingRoutes: () => ['web'] };
+    const listenersNow = { dump: () => [], missingRoutes: () => ['RdsRouteConfigSubscription init web'] };
     const sources = { init, clusters: clusters.manager, listeners: listenersNow, listenersAtStart };
     const shown = () => [...unready(sources)].map(({ component, name, targets }) => [component, name, ...targets]);
     const cluster = ['cluster', 'web', 'first resolution of web.example'];
