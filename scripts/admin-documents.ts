@@ -289,6 +289,7 @@ const TABLES: Readonly<Record<string, Listed>> = {
       'control_plane., cluster_manager.cds.control_plane., listener_manager.lds.control_plane., eds.control_plane., …',
     what: 'Streams to management servers: that of all types, and those of one; beside them the text `identifier`, the name that a server gives itself',
   },
+  HDS_DELEGATE_STATS: { under: 'hds_delegate.', what: 'Hosts that are checked for the server of `hds_config`' },
   LOAD_REPORTER_STATS: {
     under: 'load_reporter.',
     what: 'Reports of load to the server of `load_stats_config`',

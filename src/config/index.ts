@@ -9,7 +9,6 @@ export type {
   LoadBootstrapResult,
   NodeSettings,
 } from './bootstrap/bootstrap-config.ts';
-export type { LoadReportingSettings } from './bootstrap/cluster-manager.ts';
 export type { DynamicResourcesSettings } from './bootstrap/dynamic-resources.ts';
 export { loadBootstrap, prepareLoading } from './bootstrap/load.ts';
 export type {
@@ -45,6 +44,17 @@ export {
   type StateRequest,
   stateRequestText,
 } from './discovery/exchange-messages.ts';
+export {
+  type CheckOrder,
+  type CheckOrders,
+  encodeCheckOffer,
+  encodeClusterHealth,
+  encodeHealthReport,
+  type FoundHealth,
+  type FoundLocality,
+  HEALTH_DISCOVERY_PATH,
+  openCheckOrders,
+} from './discovery/health-messages.ts';
 export {
   encodeClusterLoad,
   encodeReportHead,
@@ -86,7 +96,7 @@ export type { AccessLoggerManifest, AccessLoggerManifests } from './resources/ac
 export { convertAddress } from './resources/address.ts';
 export { addressMessage } from './resources/address-message.ts';
 export { convertCidrRange } from './resources/cidr.ts';
-export { convertIncrementalSource } from './resources/config-source.ts';
+export { convertIncrementalSource, type ServiceStreamSettings } from './resources/config-source.ts';
 export type { Conversion } from './resources/conversion.ts';
 export { readDataSource } from './resources/data-source.ts';
 export { convertDnsCache } from './resources/dns-cache.ts';

@@ -1,31 +1,31 @@
-// ClusterManager message → what concerns all clusters together.
+// ClusterManager message → what concerns all clusters together, and the servers that are told of them.
 
-import type { GrpcSourceSettings } from '../../snapshot/index.ts';
 import type { Bootstrap } from '../proto/generated/messages.ts';
 import { checkLogPath, type LogPathLook } from '../resources/access-log/log-path.ts';
-import { convertServiceStream, type SourceConversion } from '../resources/config-source.ts';
-
-/** The stream by which a server hears of load. */
-export type LoadReportingSettings = Omit<GrpcSourceSettings, 'kind' | 'form' | 'rateLimit'>;
+import { convertServiceStream, type ServiceStreamSettings, type SourceConversion } from '../resources/config-source.ts';
+import type { ApiConfigSource } from '../resources/messages.ts';
 
 export interface ClusterManagerSettings {
   /** Where ejections of outliers are written; empty for nowhere. */
   readonly outlierEventLogPath: string;
   /** Undefined where nobody is told of load. */
-  readonly loadReporting: LoadReportingSettings | undefined;
+  readonly loadReporting: ServiceStreamSettings | undefined;
+  /** Undefined where nobody has hosts checked. */
+  readonly healthDelegation: ServiceStreamSettings | undefined;
 }
 
 export function convertClusterManager(
-  { cluster_manager: message }: Bootstrap,
+  { cluster_manager: message, hds_config: health }: Bootstrap,
   look: LogPathLook,
   conversion: SourceConversion,
 ): ClusterManagerSettings {
   const path = message?.outlier_detection?.event_log_path ?? '';
   checkLogPath(path, 'cluster_manager.outlier_detection.event_log_path', look, conversion.faults);
-  const load = message?.load_stats_config ?? null;
+  const convert = (source: ApiConfigSource | null, at: string): ServiceStreamSettings | undefined =>
+    source === null ? undefined : convertServiceStream(source, at, conversion);
   return {
     outlierEventLogPath: path,
-    loadReporting:
-      load === null ? undefined : convertServiceStream(load, 'cluster_manager.load_stats_config', conversion),
+    loadReporting: convert(message?.load_stats_config ?? null, 'cluster_manager.load_stats_config'),
+    healthDelegation: convert(health, 'hds_config'),
   };
 }

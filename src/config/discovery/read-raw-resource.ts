@@ -15,7 +15,7 @@ import { readResource } from './read-resource.ts';
 import type { ResourceType } from './resource-type.ts';
 
 /** Faults have no place but the field. */
-const NOWHERE: DocumentLayer = { source: new SourceText('', ''), root: undefined };
+export const NOWHERE: DocumentLayer = { source: new SourceText('', ''), root: undefined };
 
 /** @param at as of `readRawResource`. */
 export function offerRawResource<Resource>(

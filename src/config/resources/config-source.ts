@@ -163,12 +163,15 @@ export function convertApiSource(
   };
 }
 
-/** Of a service that has a stream of its own and brings no resources. @param at as convertApiSource. @returns as well. */
+/** A stream to a service that brings no resources. */
+export type ServiceStreamSettings = Omit<GrpcSourceSettings, 'kind' | 'form' | 'rateLimit'>;
+
+/** @param at as convertApiSource. @returns as well. */
 export function convertServiceStream(
   source: ApiConfigSource,
   at: string,
   conversion: SourceConversion,
-): Omit<GrpcSourceSettings, 'kind' | 'form' | 'rateLimit'> | undefined {
+): ServiceStreamSettings | undefined {
   const converted = convertApiSource(source, at, conversion);
   if (converted === undefined) return undefined;
   const { servers, transportGeneration, nodeOnFirstMessageOnly, rateLimit } = converted;

@@ -14,6 +14,7 @@ import { type FailureRow, HealthFlag } from '../../wasm/shared-memory.ts';
 import type { ClusterPlaces } from './active-cluster.ts';
 import type { CheckRecord } from './health-check/host-check.ts';
 import type { ProbeTarget } from './health-check/probe.ts';
+import { probeTarget } from './health-check/probe-target.ts';
 import type { Origin } from './outlier-detection/ejection-state.ts';
 import type { Volume } from './outlier-detection/success-rate.ts';
 
@@ -178,13 +179,8 @@ export class ActiveHost {
   }
 
   /** Where active checks go now. */
-  target({ port: clusterPort, probe }: HealthCheckSettings): ProbeTarget {
-    const { check, address } = this.#snapshot;
-    const base = check?.address ?? address;
-    const ownPort = check?.address?.kind === 'ip' ? check.address.port : 0;
-    const port = ownPort || check?.port || clusterPort;
-    const authority = check?.hostname || ('authority' in probe ? probe.authority : '');
-    return { address: base.kind === 'pipe' || port === 0 ? base : { ...base, port }, authority };
+  target(settings: HealthCheckSettings): ProbeTarget {
+    return probeTarget(this.#snapshot, settings);
   }
 
   /** It goes when discovery no longer finds it, even if its cluster keeps hosts that pass their checks. */

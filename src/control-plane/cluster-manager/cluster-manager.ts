@@ -230,6 +230,11 @@ export class ClusterManager {
     return this.#clusters.has(name);
   }
 
+  /** What hosts are checked with, for one who checks others. */
+  get checking(): Pick<ManagedClusterTools, 'health' | 'systemCalls'> {
+    return this.#tools;
+  }
+
   /** Those that there are, or will be when they are warm. */
   names(): Iterable<string> {
     return new Set([...this.#clusters.keys(), ...this.#warming.keys()]);

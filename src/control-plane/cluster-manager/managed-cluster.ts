@@ -11,7 +11,6 @@ import { formatAddress, type IpAddress } from '../../base/address.ts';
 import type { Clock } from '../../base/clock.ts';
 import { errorMessage } from '../../base/errors.ts';
 import { checkSystemCalls, needsSystemCalls } from '../../base/own-sockets.ts';
-import { proxyHeader } from '../../base/proxy-header.ts';
 import type { SystemCalls } from '../../base/system-calls.ts';
 import type { Logger } from '../../log/index.ts';
 import type {
@@ -48,7 +47,7 @@ import { type OnDemandMembers, OriginalDstDiscovery } from './discovery/original
 import { StaticDiscovery } from './discovery/static.ts';
 import { StrictDnsDiscovery } from './discovery/strict-dns.ts';
 import { HealthChecker, type HealthCheckTools } from './health-check/health-checker.ts';
-import type { ProbeOrigin } from './health-check/probe.ts';
+import { originOfProbes } from './health-check/probe-origin.ts';
 import { type MergeStats, MergeWindow } from './merge-window.ts';
 import { OutlierDetector, type OutlierTools } from './outlier-detection/outlier-detector.ts';
 import { SlowStartTimer } from './slow-start-timer.ts';
@@ -257,7 +256,7 @@ export class ManagedCluster {
 
   /** A host has asked a worker to be left out. @param recordAddress of the host, which may have gone by now. */
   hostFailed(recordAddress: number): void {
-    this.#checker?.failPassively(recordAddress);
+    this.#checker?.failPassively((host) => host.recordAddress === recordAddress);
   }
 
   /** A host has failed as often in a row as it may. @param recordAddress of the host, which may have gone by now. */
@@ -371,7 +370,7 @@ export class ManagedCluster {
       statName,
       ...(tls && { tls }),
       ...(transportSocketMatches && { transportSocketMatches }),
-      origin: this.#originOfProbes(clusterSettings),
+      origin: originOfProbes(clusterSettings, this.#tools.systemCalls),
       hasTraffic: () => cluster.hasTraffic(),
       onHealthChange: (host: ActiveHost) => this.#healthChanged(host),
       onPassed: (host: ActiveHost) => this.#detector?.checkPassed(host),
@@ -379,12 +378,6 @@ export class ManagedCluster {
     const { health } = this.#tools;
     cluster.holdings.hold(health.events.hold(settings.eventLogPaths));
     return new HealthChecker(settings, checked, { ...health, stats: cluster.holdings });
-  }
-
-  #originOfProbes({ sourceAddress, sourcesByFamily, proxyHeader: header }: ClusterSettings): ProbeOrigin {
-    const begun = header === undefined ? {} : { preamble: proxyHeader(header, null) };
-    if (sourcesByFamily === undefined) return { sourceAddress, systemCalls: undefined, ...begun };
-    return { sourceAddress, sourcesByFamily, systemCalls: this.#tools.systemCalls(), ...begun };
   }
 
   #createDetector({ name, statName }: ClusterSettings, settings: OutlierSettings): OutlierDetector {

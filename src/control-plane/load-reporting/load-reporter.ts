@@ -14,10 +14,10 @@ import {
   encodeClusterLoad,
   encodeReportHead,
   LOAD_REPORTING_PATH,
-  type LoadReportingSettings,
   type NodeMessage,
   openReportRequest,
   type ReportRequest,
+  type ServiceStreamSettings,
 } from '../../config/index.ts';
 import type { Logger } from '../../log/index.ts';
 import { ServerLink, type ServerLinkDependencies } from '../subscription/management-server/server-link.ts';
@@ -41,7 +41,7 @@ const SHORTEST_INTERVAL_MS = 100;
 const MESSAGE_BYTES = 2 * 1024 * 1024;
 
 export class LoadReporter {
-  readonly #settings: LoadReportingSettings;
+  readonly #settings: ServiceStreamSettings;
   readonly #deps: LoadReporterDependencies;
   readonly #link: ServerLink;
   /** What the server has asked for last, in whatever stream. */
@@ -59,7 +59,7 @@ export class LoadReporter {
   #isRequestDue = false;
   #isClosed = false;
 
-  constructor(settings: LoadReportingSettings, deps: LoadReporterDependencies) {
+  constructor(settings: ServiceStreamSettings, deps: LoadReporterDependencies) {
     this.#settings = settings;
     this.#deps = deps;
     this.#link = new ServerLink(settings.servers, LOAD_REPORTING_PATH[settings.transportGeneration], deps, {

@@ -2,7 +2,7 @@
 // when the first clusters are warm. Main thread.
 
 import type { Clock } from '../../base/clock.ts';
-import { type BootstrapConfig, type LoadReportingSettings, nodeMessage } from '../../config/index.ts';
+import { type BootstrapConfig, nodeMessage, type ServiceStreamSettings } from '../../config/index.ts';
 import { LOAD_REPORTER_STATS, type StatsStore } from '../../stats/index.ts';
 import type { ServerLinkDependencies } from '../subscription/management-server/server-link.ts';
 import { LoadLedger } from './load-ledger.ts';
@@ -17,7 +17,7 @@ export interface LoadReportingDependencies extends ServerLinkDependencies {
 
 export class LoadReporting {
   readonly ledger: LoadLedger;
-  readonly #settings: LoadReportingSettings;
+  readonly #settings: ServiceStreamSettings;
   readonly #bootstrap: Uint8Array;
   readonly #deps: LoadReportingDependencies;
   readonly #counts;
@@ -32,7 +32,7 @@ export class LoadReporting {
     return loadReporting && new LoadReporting(loadReporting, messages.bootstrap, deps);
   }
 
-  private constructor(settings: LoadReportingSettings, bootstrap: Uint8Array, deps: LoadReportingDependencies) {
+  private constructor(settings: ServiceStreamSettings, bootstrap: Uint8Array, deps: LoadReportingDependencies) {
     this.#settings = settings;
     this.#bootstrap = bootstrap;
     this.#deps = deps;

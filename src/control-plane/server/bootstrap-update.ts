@@ -43,6 +43,7 @@ const FIXED_FIELDS: Readonly<Record<FixedSetting, string>> = {
   watchdogs: 'watchdogs',
   metersLoops: 'enable_dispatcher_stats',
   logFormat: 'application_log_config',
+  healthDelegation: 'hds_config',
   loadReporting: 'cluster_manager.load_stats_config',
   outlierEventLogPath: 'cluster_manager.outlier_detection.event_log_path',
 };

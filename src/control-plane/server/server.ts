@@ -25,11 +25,13 @@ import { compileModule } from '../../wasm/instantiate.ts';
 import { LbKernel, LbTables } from '../../wasm/lb.ts';
 import { SharedMemoryOwner } from '../../wasm/shared-memory-owner.ts';
 import { ClusterManager } from '../cluster-manager/cluster-manager.ts';
+import { originOfProbes } from '../cluster-manager/health-check/probe-origin.ts';
 import { DynamicResources } from '../discovery/dynamic-resources.ts';
 import { OnDemandClusters } from '../discovery/on-demand-clusters.ts';
 import { DnsResolvers } from '../dns/resolvers.ts';
 import { type ConnectionsLeft, tellConnectionsLeft } from '../drain/connections-left.ts';
 import { DrainManager } from '../drain/drain-manager.ts';
+import { HealthDelegation } from '../health-delegation/health-delegation.ts';
 import { ListenerManager } from '../listener-manager/listener-manager.ts';
 import { TicketSecret } from '../listener-manager/ticket-secret.ts';
 import { LoadReporting } from '../load-reporting/load-reporting.ts';
@@ -119,6 +121,8 @@ export class Server {
   readonly #sources: Sources;
   /** Undefined where nobody is told of load. */
   readonly #loadReporting: LoadReporting | undefined;
+  /** Undefined where nobody has hosts checked. */
+  readonly #healthDelegation: HealthDelegation | undefined;
   readonly #fileWatches: FileWatches;
   readonly #tlsReloads: TlsReloads;
   readonly statSinks: StatSinks;
@@ -214,6 +218,22 @@ export class Server {
       hash: (text) => lbKernel.xxHash64(text),
       onDeprecatedFields: (fields) => noteDeprecatedFields(fields, this.stats, this.#log),
       locality: bootstrap.node.locality,
+    });
+    const { checking } = this.clusterManager;
+    this.#healthDelegation = HealthDelegation.of(bootstrap, {
+      stats: this.stats,
+      clock,
+      faults,
+      log: loggers.get('upstream'),
+      cluster: (name) => this.clusterManager.cluster(name),
+      buildVersion: deps.versionText,
+      discoverable: () => this.config.bootstrap.discoverable,
+      unknownFields,
+      tools: {
+        checking: checking.health,
+        holdings: this,
+        originOf: (settings) => originOfProbes(settings, checking.systemCalls),
+      },
     });
     runtime.onChanged = () => this.clusterManager.runtimeChanged();
     const onDeprecatedFields = (fields: ReadonlyMap<string, number>): void =>
@@ -497,6 +517,7 @@ export class Server {
       await clustersAreWarm;
       clustersAreReady();
       this.#loadReporting?.start();
+      this.#healthDelegation?.start();
       const opening = listeners.map((listener, at) =>
         this.listenerManager.addStatic(listener, messages.listeners[at]).then(listenersAreReady[at]),
       );
@@ -582,6 +603,7 @@ export class Server {
     this.routeTables.close();
     this.#sources.close();
     this.#loadReporting?.close();
+    this.#healthDelegation?.close();
     this.#flush.stop();
     this.statSinks.eventStream?.close();
     this.runtime.close();

@@ -82,6 +82,18 @@ export const LOAD_REPORTER_STATS = statTable({
   retries: 'counter',
 });
 
+/** hds_delegate.*, where hosts are checked for a server; the words are those of the server. */
+export const HDS_DELEGATE_STATS = statTable({
+  /** Messages that say what to check. */
+  requests: 'counter',
+  /** Offers and reports that were sent. */
+  responses: 'counter',
+  /** Streams that have ended or could not be had, messages that mean nothing, and clusters that may not be. */
+  errors: 'counter',
+  /** Messages that say something else than the one before. */
+  updates: 'counter',
+});
+
 /** What the server calls itself, as a text readout beside them. */
 export const CONTROL_PLANE_IDENTIFIER = 'identifier';
 

@@ -862,6 +862,13 @@ export const Subset_LbSubsetSelector_LbSubsetSelectorFallbackPolicy = {
   KEYS_SUBSET: 4,
 } as const;
 
+/** proxy.service.health.v3.Capability.Protocol */
+export const Capability_Protocol = {
+  HTTP: 0,
+  TCP: 1,
+  REDIS: 2,
+} as const;
+
 /** xds.core.v3.ResourceLocator.Scheme */
 export const ResourceLocator_Scheme = {
   XDSTP: 0,

@@ -6073,6 +6073,69 @@ export interface Resource_CacheControl {
   do_not_cache: boolean;
 }
 
+/** proxy.service.health.v3.Capability */
+export interface Capability {
+  health_check_protocols: number[];
+}
+
+/** proxy.service.health.v3.HealthCheckRequest */
+export interface HealthCheckRequest {
+  node: Node | null;
+  capability: Capability | null;
+}
+
+/** proxy.service.health.v3.EndpointHealth */
+export interface EndpointHealth {
+  endpoint: Endpoint | null;
+  health_status: number;
+}
+
+/** proxy.service.health.v3.LocalityEndpointsHealth */
+export interface LocalityEndpointsHealth {
+  locality: Locality | null;
+  endpoints_health: EndpointHealth[];
+}
+
+/** proxy.service.health.v3.ClusterEndpointsHealth */
+export interface ClusterEndpointsHealth {
+  cluster_name: string;
+  locality_endpoints_health: LocalityEndpointsHealth[];
+}
+
+/** proxy.service.health.v3.EndpointHealthResponse */
+export interface EndpointHealthResponse {
+  endpoints_health: EndpointHealth[];
+  cluster_endpoints_health: ClusterEndpointsHealth[];
+}
+
+/** proxy.service.health.v3.HealthCheckRequestOrEndpointHealthResponse */
+export interface HealthCheckRequestOrEndpointHealthResponse {
+  health_check_request: HealthCheckRequest | null;
+  endpoint_health_response: EndpointHealthResponse | null;
+  readonly request_type?: 'health_check_request' | 'endpoint_health_response';
+}
+
+/** proxy.service.health.v3.LocalityEndpoints */
+export interface LocalityEndpoints {
+  locality: Locality | null;
+  endpoints: Endpoint[];
+}
+
+/** proxy.service.health.v3.ClusterHealthCheck */
+export interface ClusterHealthCheck {
+  cluster_name: string;
+  health_checks: CoreHealthCheck[];
+  locality_endpoints: LocalityEndpoints[];
+  transport_socket_matches: Cluster_TransportSocketMatch[];
+  upstream_bind_config: BindConfig | null;
+}
+
+/** proxy.service.health.v3.HealthCheckSpecifier */
+export interface HealthCheckSpecifier {
+  cluster_health_checks: ClusterHealthCheck[];
+  interval: Duration | null;
+}
+
 /** proxy.service.load_stats.v3.LoadStatsRequest */
 export interface LoadStatsRequest {
   node: Node | null;
@@ -7151,6 +7214,16 @@ export interface MessageTypes {
   'proxy.service.discovery.v3.DynamicParameterConstraints.ConstraintList': DynamicParameterConstraints_ConstraintList;
   'proxy.service.discovery.v3.Resource': DiscoveryResource;
   'proxy.service.discovery.v3.Resource.CacheControl': Resource_CacheControl;
+  'proxy.service.health.v3.Capability': Capability;
+  'proxy.service.health.v3.HealthCheckRequest': HealthCheckRequest;
+  'proxy.service.health.v3.EndpointHealth': EndpointHealth;
+  'proxy.service.health.v3.LocalityEndpointsHealth': LocalityEndpointsHealth;
+  'proxy.service.health.v3.ClusterEndpointsHealth': ClusterEndpointsHealth;
+  'proxy.service.health.v3.EndpointHealthResponse': EndpointHealthResponse;
+  'proxy.service.health.v3.HealthCheckRequestOrEndpointHealthResponse': HealthCheckRequestOrEndpointHealthResponse;
+  'proxy.service.health.v3.LocalityEndpoints': LocalityEndpoints;
+  'proxy.service.health.v3.ClusterHealthCheck': ClusterHealthCheck;
+  'proxy.service.health.v3.HealthCheckSpecifier': HealthCheckSpecifier;
   'proxy.service.load_stats.v3.LoadStatsRequest': LoadStatsRequest;
   'proxy.service.load_stats.v3.LoadStatsResponse': LoadStatsResponse;
   'proxy.service.metrics.v3.StreamMetricsResponse': StreamMetricsResponse;

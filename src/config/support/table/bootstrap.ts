@@ -45,7 +45,7 @@ export const BOOTSTRAP_SUPPORT: SupportTable = {
       layered_runtime: supported(),
       admin: supported(),
       stats_config: supported(),
-      hds_config: warned('clusters check their hosts by health_checks'),
+      hds_config: supported('checks hosts for a server by a stream of gRPC, whatever api_type says'),
       overload_manager: supported(),
       enable_dispatcher_stats: supported('costs about a microsecond a turn of each event loop'),
       header_prefix: supported(),

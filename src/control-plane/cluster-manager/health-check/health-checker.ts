@@ -3,12 +3,18 @@
 //
 //   made ──start──► RUNNING, checks every host that setHosts names ──stop──► STOPPED
 
+import type { Address } from '../../../base/address.ts';
 import type { Clock } from '../../../base/clock.ts';
 import type { FaultBoundary } from '../../../base/fault-boundary.ts';
 import type { Random } from '../../../base/random.ts';
 import type { RuntimeValues } from '../../../base/runtime.ts';
 import { MAX_CHECK_INTERVAL, MIN_CHECK_INTERVAL, VERIFY_CLUSTER } from '../../../base/runtime-values.ts';
-import { type HealthCheckSettings, type UpstreamTlsSettings, upstreamContextsOf } from '../../../snapshot/index.ts';
+import {
+  type HealthCheckSettings,
+  type Locality,
+  type UpstreamTlsSettings,
+  upstreamContextsOf,
+} from '../../../snapshot/index.ts';
 import { HEALTH_CHECK_STATS, type StatsStore } from '../../../stats/index.ts';
 import type { Http1Codec } from '../../../wasm/http1.ts';
 import { HealthFlag } from '../../../wasm/shared-memory.ts';
@@ -17,7 +23,7 @@ import type { FailureType, Verdict } from './check-state.ts';
 import type { HealthEventLogs } from './event-log.ts';
 import { GrpcProbe } from './grpc-probe.ts';
 import type { HandshakeTurns } from './handshake-turns.ts';
-import { HostCheck, type HostCheckListener } from './host-check.ts';
+import { type CheckableHost, HostCheck, type HostCheckListener } from './host-check.ts';
 import { HttpProbe } from './http-probe.ts';
 import { Http2Probe } from './http2-probe.ts';
 import type { Probe, ProbeOrigin } from './probe.ts';
@@ -43,30 +49,38 @@ export interface HealthCheckTools {
   readonly headerPrefix: string;
 }
 
+/** A host as its checker sees it. */
+export interface CheckedHost extends CheckableHost {
+  readonly isCheckDisabled: boolean;
+  readonly address: Address;
+  readonly locality: Locality;
+  readonly snapshot: Parameters<ProbeTls['of']>[0];
+}
+
 /** The cluster whose hosts are checked. */
-export interface CheckedCluster extends SecuredCluster {
+export interface CheckedCluster<Host = ActiveHost> extends SecuredCluster {
   readonly name: string;
   /** Where connections come from. */
   readonly origin: ProbeOrigin;
   /** It has had a connection that was no check. */
   hasTraffic(): boolean;
   /** A check has passed; flags are as it leaves them. */
-  onPassed(host: ActiveHost): void;
+  onPassed(host: Host): void;
   /** Flags of the host have changed in a way that matters to balancing. */
-  onHealthChange(host: ActiveHost): void;
+  onHealthChange(host: Host): void;
 }
 
 /** Percent of the checks that look at the name of the service; the runtime may say less. */
 const ALL_CHECKS = 100;
 
-export class HealthChecker implements HostCheckListener {
+export class HealthChecker<Host extends CheckedHost = ActiveHost> implements HostCheckListener {
   readonly #settings: HealthCheckSettings;
-  readonly #cluster: CheckedCluster;
+  readonly #cluster: CheckedCluster<Host>;
   readonly #tools: HealthCheckTools;
   readonly #stats;
   /** Undefined where all checks go in cleartext. */
   readonly #tls: ProbeTls | undefined;
-  #checks = new Map<ActiveHost, HostCheck>();
+  #checks = new Map<Host, HostCheck>();
   /** Hosts of the first round that have not been checked yet. */
   #unchecked = new Set<HostCheck>();
   #onFirstRound: (() => void) | undefined;
@@ -74,7 +88,7 @@ export class HealthChecker implements HostCheckListener {
   #degraded = 0;
   #isRunning = false;
 
-  constructor(settings: HealthCheckSettings, cluster: CheckedCluster, tools: HealthCheckTools) {
+  constructor(settings: HealthCheckSettings, cluster: CheckedCluster<Host>, tools: HealthCheckTools) {
     this.#settings = settings;
     this.#cluster = cluster;
     this.#tools = tools;
@@ -102,9 +116,9 @@ export class HealthChecker implements HostCheckListener {
   }
 
   /** From now on these hosts are checked; those that were before go on as they are. */
-  setHosts(hosts: readonly ActiveHost[]): void {
+  setHosts(hosts: readonly Host[]): void {
     const former = this.#checks;
-    const checks = new Map<ActiveHost, HostCheck>();
+    const checks = new Map<Host, HostCheck>();
     const added: HostCheck[] = [];
     for (const host of hosts) {
       if (host.isCheckDisabled) continue;
@@ -124,9 +138,9 @@ export class HealthChecker implements HostCheckListener {
   }
 
   /** These are checked, too; none of them was before. */
-  addHosts(hosts: readonly ActiveHost[]): void {
+  addHosts(hosts: readonly Host[]): void {
     const added = hosts.filter((host) => !host.isCheckDisabled).map((host) => this.#createCheck(host));
-    for (const check of added) this.#checks.set(check.host as ActiveHost, check);
+    for (const check of added) this.#checks.set(check.host as Host, check);
     this.#begin(added);
   }
 
@@ -142,11 +156,9 @@ export class HealthChecker implements HostCheckListener {
     this.#endRoundIfDone();
   }
 
-  /** A host has asked in an answer to a client to be left out. @param recordAddress of the host. */
-  failPassively(recordAddress: number): void {
-    for (const [host, check] of this.#checks) {
-      if (host.snapshot.recordAddress === recordAddress) check.failPassively();
-    }
+  /** A host has asked in an answer to a client to be left out. */
+  failPassively(is: (host: Host) => boolean): void {
+    for (const [host, check] of this.#checks) if (is(host)) check.failPassively();
   }
 
   onAttempt(): void {
@@ -154,7 +166,7 @@ export class HealthChecker implements HostCheckListener {
   }
 
   onVerdict(check: HostCheck, { transition, events }: Verdict, failureType: FailureType | undefined): void {
-    const host = check.host as ActiveHost;
+    const host = check.host as Host;
     if (failureType === undefined) this.#stats.add('success');
     else {
       this.#stats.add('failure');
@@ -187,7 +199,7 @@ export class HealthChecker implements HostCheckListener {
     onDone?.();
   }
 
-  #createCheck(host: ActiveHost): HostCheck {
+  #createCheck(host: Host): HostCheck {
     const { clock, random, runtime } = this.#tools;
     const tools = {
       clock,
@@ -203,7 +215,7 @@ export class HealthChecker implements HostCheckListener {
     return check;
   }
 
-  #createProbe(host: ActiveHost, check: AwaitingCheck): Probe {
+  #createProbe(host: Host, check: AwaitingCheck): Probe {
     const { probe, reusesConnection } = this.#settings;
     const { faults, headerPrefix } = this.#tools;
     const tls = this.#tls;

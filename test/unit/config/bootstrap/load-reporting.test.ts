@@ -1,4 +1,4 @@
-// What a bootstrap says of reports of load.
+// What a bootstrap says of servers that have hosts checked, and that are told of load.
 
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
@@ -14,7 +14,7 @@ function bootstrap(fields: JsonObject, others: JsonObject = {}): JsonObject {
   };
 }
 
-it('reads the server of reports of load, in the names of either generation', () => {
+it('reads the servers of load and of health, in the names of either generation', () => {
   const server = { cluster: 'web', authority: 'load', metadata: [], maxMessageBytes: 0 };
   const settings = { servers: [server], nodeOnFirstMessageOnly: false };
   const v3 = { transport_api_version: 'V3' };
@@ -26,6 +26,10 @@ it('reads the server of reports of load, in the names of either generation', () 
     nodeOnFirstMessageOnly: true,
   });
   assert.equal(mustLoad({}).loadReporting, undefined);
+  assert.equal(mustLoad({}).healthDelegation, undefined);
+  const hds_config = { api_type: 'GRPC', grpc_services: SERVICES, transport_api_version: 'V2' };
+  const { healthDelegation } = mustLoad({ hds_config, static_resources: { clusters: [clusterNamed('web')] } });
+  assert.deepEqual(healthDelegation, { ...settings, transportGeneration: 'v2' });
 });
 
 it('says what of the server cannot be', () => {
