@@ -57,9 +57,6 @@ interface KnownHost<View> {
   readonly aliases: readonly string[];
 }
 
-/** As loggers know this file. */
-const FILE = 'src/control-plane/routes/discovered-hosts.ts';
-
 /** By the names of resources. */
 export type KnownHosts<View> = ReadonlyMap<string, KnownHost<View>>;
 
