@@ -24,6 +24,8 @@ import { FirstAnswer } from '../subscription/first-answer.ts';
 import type { Subscription, SubscriptionOwner, Subscriptions } from '../subscription/subscription.ts';
 import { SubscriptionStats } from '../subscription/subscription-stats.ts';
 
+const FILE = 'src/control-plane/routes/discovered-hosts.ts';
+
 export interface DiscoveredHostsDependencies extends HoldingsSource {
   readonly subscriptions: Subscriptions;
   readonly clock: Clock;
