@@ -53,6 +53,7 @@ function viewOf({ messages, clusters: settings }: BootstrapConfig): ConfigView {
     clusters: () => ({ version: '', resources }),
     routes: () => [],
     scopes: () => [],
+    secrets: () => [],
     listeners: () => ({ version: '', resources: [] }),
     endpoints: () => [],
   };

@@ -44,6 +44,7 @@ export const SOCKET_MATCHES = 'test/unit/control-plane/cluster-manager/transport
 export const UPSTREAM_FILTERS = 'test/unit/config/resources/upstream-filters.test.ts';
 export const UPSTREAM_TLS = 'test/integration/tls-upstream.test.ts';
 export const UPSTREAM_TLS_FILES = 'test/integration/tls-upstream-files.test.ts';
+export const SECRET_DISCOVERY = 'test/integration/discovered-secrets.test.ts';
 export const TLS_SETTINGS = 'test/unit/config/resources/tls/common-context.test.ts';
 export const PROXY_HEADER = 'test/integration/upstream-proxy-header.test.ts';
 export const CLIENT_POOLS = 'test/integration/client-pools.test.ts';

@@ -1,7 +1,7 @@
 // Notes on TLS to hosts.
 
 import type { MessageNotes } from './note.ts';
-import { TLS_SETTINGS, UPSTREAM_TLS, UPSTREAM_TLS_FILES } from './tests.ts';
+import { SECRET_DISCOVERY, TLS_SETTINGS, UPSTREAM_TLS, UPSTREAM_TLS_FILES } from './tests.ts';
 
 const TLS = 'proxy.extensions.transport_sockets.tls.v3';
 const BY_SYSTEM = 'what OpenSSL prefers';
@@ -27,9 +27,9 @@ export const TLS_NOTES: Readonly<Record<string, MessageNotes>> = {
     fields: {
       tls_params: ['Versions, ciphers and the like.', 'those below'],
       tls_certificates: ['What this proxy shows to servers that ask: one.', 'none'],
-      tls_certificate_sds_secret_configs: ['The same by the name of a secret.', 'none', UPSTREAM_TLS_FILES],
+      tls_certificate_sds_secret_configs: ['The same by the name of a secret.', 'none', SECRET_DISCOVERY],
       validation_context: ['Which servers are believed.', 'all'],
-      validation_context_sds_secret_config: ['The same by the name of a secret.', 'none', UPSTREAM_TLS_FILES],
+      validation_context_sds_secret_config: ['The same by the name of a secret.', 'none', SECRET_DISCOVERY],
       combined_validation_context: ['Settings, and a secret that is laid over them.', 'none', TLS_SETTINGS],
       alpn_protocols: ['What the handshake offers.', '`http/1.1` for HTTP, else nothing'],
       key_log: ['A file for the secrets of connections, for whoever has to read them.', 'none', UPSTREAM_TLS_FILES],
@@ -108,22 +108,7 @@ export const TLS_NOTES: Readonly<Record<string, MessageNotes>> = {
     test: TLS_SETTINGS,
     fields: {
       name: ['Of the secret.', 'required'],
-      sds_config: ['A file that holds it.', 'the secrets of the bootstrap', UPSTREAM_TLS_FILES],
-    },
-  },
-  'proxy.config.core.v3.ConfigSource (secrets)': {
-    test: TLS_SETTINGS,
-    fields: {
-      path: ['The file.', 'none'],
-      path_config_source: ['The newer form of it.', 'none'],
-      resource_api_version: ['Nothing: both generations are read.', 'any'],
-    },
-  },
-  'proxy.config.core.v3.PathConfigSource (secrets)': {
-    test: TLS_SETTINGS,
-    fields: {
-      path: ['The file.', 'required'],
-      watched_directory: ['Nothing: of clusters, files are read when the configuration is loaded.', 'none'],
+      sds_config: ['Where it comes from, now and later.', 'the secrets of the bootstrap', SECRET_DISCOVERY],
     },
   },
   [`${TLS}.TlsKeyLog`]: {

@@ -20,7 +20,14 @@ export type {
 } from './bootstrap/overload.ts';
 export type { RuntimeDiscovery, RuntimeFiles, RuntimeLayerSettings } from './bootstrap/runtime.ts';
 export { shownConfigYaml } from './bootstrap/shown-yaml.ts';
-export type { DiscoverableResources, ReadHost, ReadRoutes, RoutesView } from './discovery/discoverable-resources.ts';
+export type {
+  DiscoverableResources,
+  ReadHost,
+  ReadRoutes,
+  RoutesView,
+  SecretMessage,
+  SecretReading,
+} from './discovery/discoverable-resources.ts';
 export type {
   DiscoveredResource,
   DiscoveredResponse,

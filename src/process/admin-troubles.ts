@@ -68,6 +68,7 @@ export interface TroubledServer {
   readonly clusterManager: Pick<Server['clusterManager'], 'failures'>;
   readonly routeTables: Pick<Server['routeTables'], 'failures'>;
   readonly scopeSets: Pick<Server['scopeSets'], 'failures'>;
+  readonly secrets: Pick<Server['secrets'], 'failures'>;
   readonly listenerManager: Pick<Server['listenerManager'], 'failures'> & {
     listeners(): Iterable<{
       readonly name: string;
@@ -87,6 +88,7 @@ export function troublesOf(server: TroubledServer, loggers: Pick<Loggers, 'dropp
     ...listenerTroubles(server),
     ...clusterTroubles(server),
     ...routeTroubles(server),
+    ...secretTroubles(server),
   ];
   return [...ofServer, ...[...notes, ...sinkTroubles(server)].map(note)];
 }
@@ -140,6 +142,10 @@ function* routeTroubles({ routeTables, scopeSets }: TroubledServer): Generator<T
   for (const { name, error } of routeTables.failures()) {
     yield note(`route configuration ${name} could not be taken in: ${error}`);
   }
+}
+
+function* secretTroubles({ secrets }: TroubledServer): Generator<TroubleView> {
+  for (const { name, error } of secrets.failures()) yield note(`secret ${name} could not be taken in: ${error}`);
 }
 
 /** Two sinks of a kind count together. */

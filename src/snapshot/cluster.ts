@@ -572,6 +572,8 @@ export interface ClusterSnapshot {
   readonly loadBlock?: number;
   /** First cell of TLS_STATS, NO_CELLS where no connection is secured. */
   readonly tlsBlock: number;
+  /** The same of SSL_SOCKET_FACTORY_STATS. */
+  readonly tlsFactoryBlock: number;
   /** First cell of HTTP2_STATS, NO_CELLS where requests go over HTTP/1 alone. */
   readonly http2Block: number;
   /** Byte address of the cluster's shared active counts (CLUSTER_*). */

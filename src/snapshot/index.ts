@@ -246,6 +246,8 @@ export type {
   DownstreamTlsSettings,
   DownstreamTlsSnapshot,
   OcspStaple,
+  SecretKind,
+  SecretReference,
   SecuredChain,
   SubjectAltNameMatch,
   TlsCertificateSettings,

@@ -20,6 +20,8 @@ export function packTls(settings: UpstreamTlsSettings): PackedTls {
   const { certificates, validation } = settings;
   return {
     ...settings,
+    files: [],
+    secrets: [],
     certificates: certificates.map(({ leaf, keyType, serverNames, identity }) => ({
       leaf,
       keyType,

@@ -3,6 +3,7 @@
 
 import type { StringMatch } from '../base/string-match.ts';
 import type { CidrRange } from './cidr-range.ts';
+import type { ConfigSourceSettings } from './config-source.ts';
 
 export type TlsVersion = 'TLSv1' | 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3';
 
@@ -89,15 +90,29 @@ export interface TlsFile {
   readonly path: string;
   /** Whatever is moved into this folder may have changed the file. */
   readonly watchedFolder?: string;
-  /** Name of the secret that it is a part of; absent for a file that the context itself names. */
+  /** Name of the secret by discovery that it is a part of; absent for a file that the configuration itself names. */
   readonly secret?: string;
-  /** It holds the message of that secret. */
-  readonly holdsSecret?: true;
+}
+
+export type SecretKind = 'tls_certificate' | 'validation_context' | 'session_ticket_keys';
+
+/** A secret that comes by discovery. */
+export interface SecretReference {
+  readonly name: string;
+  readonly source: ConfigSourceSettings;
+  /** What it is wanted as. */
+  readonly kind: SecretKind;
+  /** What it says is added to what the context says itself: it need not be whole. */
+  readonly isOverlay: boolean;
 }
 
 /** What both sides of a proxy have in common. */
 export interface TlsSettings {
   readonly files: readonly TlsFile[];
+  /** Those that it is made of, whether they have come or not. */
+  readonly secrets: readonly SecretReference[];
+  /** Names of those that have not come, and without which no connection can be secured. */
+  readonly missingSecrets: readonly string[];
   readonly minVersion: TlsVersion;
   readonly maxVersion: TlsVersion;
   /** For TLS 1.2 and older, as OpenSSL lists them; empty for the usual ones. */
@@ -148,6 +163,8 @@ export interface DownstreamTlsSnapshot {
   readonly ticketKeys: readonly Uint8Array[] | null;
   /** First cell of TLS_STATS. */
   readonly statBlock: number;
+  /** First cell of SSL_SOCKET_FACTORY_STATS. */
+  readonly factoryBlock: number;
   /** Prefix of the counters beside it that are named after what has been agreed on, with its final dot. */
   readonly statScope: string;
 }

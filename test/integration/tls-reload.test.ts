@@ -235,7 +235,7 @@ describe('authorities that a secret puts over the names of a context', () => {
     await assert.rejects(getOverTls(port, dora));
     await weir.untilStat('listener.combined.ssl.fail_verify_san', 1);
     replaceFile(place('trust.pem'), otherCa.certificate);
-    await weir.untilStat('listener.combined.server_ssl_socket_factory.ssl_context_update_by_sds', 1);
+    await weir.untilStat('listener.combined.server_ssl_socket_factory.ssl_context_update_by_sds', 2);
     await assert.rejects(getOverTls(port, carol));
     assert.match(await getOverTls(port, await as('carol', otherCa)), /200 OK/);
   });
@@ -265,7 +265,7 @@ describe('secrets in files', () => {
     replaceFile(file, secretResponse({ name: 'server', tls_certificate: pair(certificate('two')) }));
     await untilShown('secret', 'two');
     await weir.untilStat('sds.server.update_success', 2);
-    await weir.untilStat('listener.secret.server_ssl_socket_factory.ssl_context_update_by_sds', 1);
+    await weir.untilStat('listener.secret.server_ssl_socket_factory.ssl_context_update_by_sds', 2);
     replaceFile(file, '{');
     await weir.untilStat('sds.server.update_failure', 1);
     replaceFile(

@@ -1,20 +1,19 @@
-// What TLS to upstreams takes from files and secrets: lists of what is no longer believed, bundles, secrets in files of their own, and
-// the log of keys that it writes. Over HTTP/1 and HTTP/2.
+// What TLS to upstreams takes from files: lists of what is no longer believed and bundles; and the log of keys that it writes. Over
+// HTTP/1 and HTTP/2.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import http from 'node:http';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { clusterErrors, clusterNamed, type JsonObject } from '../support/bootstrap.ts';
+import { clusterErrors, clusterNamed } from '../support/bootstrap.ts';
 import { CertificateFolder, type TestCertificate } from '../support/certificates.ts';
 import { eventually } from '../support/eventually.ts';
 import { readAll } from '../support/http2-upstream.ts';
 import { httpOptions, proxyBy, SecureUpstream, securely } from '../support/secure-upstream.ts';
 
 const AUTO = httpOptions({ auto_config: {} });
-const SECRET = 'type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret';
 
 let folder: CertificateFolder;
 let authority: TestCertificate;
@@ -61,41 +60,13 @@ for (const protocols of [['h2'], ['http/1.1']]) {
       }
     });
 
-    it('shows a certificate out of a bundle, or out of a secret in a file', async (t) => {
+    it('shows a certificate out of a bundle', async (t) => {
       const upstream = await SecureUpstream.start(t, server, protocols, undefined, { tls: NAME_OF_CLIENT });
       const pkcs12 = { filename: await folder.bundle('client', client, 'its word') };
-      const inline = { certificate_chain: client.certificate, private_key: client.key };
-      const tls_certificate = Object.fromEntries(
-        Object.entries(inline).map(([name, text]) => [name, { inline_string: text }]),
-      );
-      const secret = join(folder.path, 'secret.json');
-      writeFileSync(secret, JSON.stringify({ resources: [{ '@type': SECRET, name: 'client', tls_certificate }] }));
-      const sds_config = { path_config_source: { path: secret } };
-      const commons: JsonObject[] = [
-        { tls_certificates: [{ pkcs12, password: { inline_string: 'its word' } }] },
-        { tls_certificate_sds_secret_configs: [{ name: 'client', sds_config }] },
-      ];
-      for (const common of commons) {
-        const { port } = await proxyBy(t, upstream.port, { ...AUTO, ...securely(common) });
-        assert.equal((await get(port)).status, 200);
-        assert.equal(upstream.requests.at(-1)!.clientName, 'client', Object.keys(common)[0]!);
-      }
-    });
-
-    it('believes authorities of a secret in a file', async (t) => {
-      const upstream = await SecureUpstream.start(t, server, protocols);
-      const secret = join(folder.path, 'authority.json');
-      const sds_config = { path_config_source: { path: secret } };
-      for (const [believed, status] of [
-        [authority, 200],
-        [client, 503],
-      ] as const) {
-        const validation_context = { trusted_ca: { inline_string: believed.certificate } };
-        writeFileSync(secret, JSON.stringify({ resources: [{ '@type': SECRET, name: 'known', validation_context }] }));
-        const common = { validation_context_sds_secret_config: { name: 'known', sds_config } };
-        const { port } = await proxyBy(t, upstream.port, { ...AUTO, ...securely(common) });
-        assert.equal((await get(port)).status, status);
-      }
+      const common = { tls_certificates: [{ pkcs12, password: { inline_string: 'its word' } }] };
+      const { port } = await proxyBy(t, upstream.port, { ...AUTO, ...securely(common) });
+      assert.equal((await get(port)).status, 200);
+      assert.equal(upstream.requests.at(-1)!.clientName, 'client');
     });
 
     it('writes the secrets of connections to a file that asks for them, for the addresses that it names', async (t) => {

@@ -241,7 +241,7 @@ describe('secrets of clusters in files', () => {
     replaceFile(file, secretResponse({ name: 'client', tls_certificate: pair(clients.get('two')!) }));
     await untilClient('secret', 'two');
     await weir.untilStat('sds.client.update_success', 2);
-    await weir.untilStat('cluster.secret.client_ssl_socket_factory.ssl_context_update_by_sds', 1);
+    await weir.untilStat('cluster.secret.client_ssl_socket_factory.ssl_context_update_by_sds', 2);
     const wrong = { ...clients.get('two')!, keyPath: clients.get('one')!.keyPath };
     replaceFile(file, secretResponse({ name: 'client', tls_certificate: pair(wrong) }));
     await weir.untilStat('sds.client.update_rejected', 1);

@@ -11,6 +11,7 @@ export const CLUSTER = 'config.cluster.v3.Cluster';
 export const LISTENER = 'config.listener.v3.Listener';
 export const ROUTES = 'config.route.v3.RouteConfiguration';
 export const ENDPOINTS = 'config.endpoint.v3.ClusterLoadAssignment';
+export const SECRET = 'extensions.transport_sockets.tls.v3.Secret';
 
 export interface Form {
   readonly name: string;

@@ -8,7 +8,7 @@ import { type DiscoveredResponse, openResponseFile, UnknownFieldPolicy } from '.
 import type { SubscriptionRequest, Subscriptions } from '../../src/control-plane/subscription/subscription.ts';
 import type { AssignmentSettings, ClusterSettings } from '../../src/snapshot/index.ts';
 import { clusterSettings, type JsonObject, mustLoad } from './bootstrap.ts';
-import { answeredSources, type NO_DISCOVERY } from './subscriptions.ts';
+import { answeredSources, NO_DISCOVERY } from './subscriptions.ts';
 
 export const ASSIGNMENT = 'type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment';
 
@@ -29,6 +29,7 @@ export class EndpointFeed implements Disposable {
   /** As a cluster manager needs it. */
   get discovery(): typeof NO_DISCOVERY {
     return {
+      secrets: NO_DISCOVERY.secrets,
       subscriptions: this.subscriptions,
       assignments: (settings, isLocal) => {
         const type = DISCOVERABLE.assignments(settings, isLocal);

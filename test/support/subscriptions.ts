@@ -8,6 +8,7 @@ import type { SubscriptionRequest, Subscriptions } from '../../src/control-plane
 import { type Logger, Loggers } from '../../src/log/index.ts';
 import { NO_FAULTS } from './faults.ts';
 import { ManualClock } from './manual-clock.ts';
+import { NO_SECRETS_LEASED } from './no-secrets.ts';
 import { statsFixture } from './stats.ts';
 
 const SILENT = new Loggers({ levels: { default: 'off' }, sink: { write() {} }, threadId: 0 });
@@ -25,6 +26,7 @@ export function sourcesWith(
   return new Sources({
     ...own,
     stats: statsFixture().store,
+    watches: { follow: () => () => {} },
     cluster: () => undefined,
     aggregated: undefined,
     bootstrap: new Uint8Array(0),
@@ -45,8 +47,9 @@ export function answeredSources(onRequest: (request: SubscriptionRequest<never>)
 /** Of clusters none of which asks for anything. */
 export const NO_DISCOVERY: Pick<
   ClusterManagerDependencies,
-  'subscriptions' | 'assignments' | 'hash' | 'onDeprecatedFields'
+  'secrets' | 'subscriptions' | 'assignments' | 'hash' | 'onDeprecatedFields'
 > = {
+  secrets: NO_SECRETS_LEASED,
   subscriptions: answeredSources(),
   assignments: () => assert.fail('nobody asks for endpoints'),
   hash: () => 0n,

@@ -240,6 +240,7 @@ export class UpstreamWorkers {
       http2Block: overrides.http2 === undefined ? 0 : cells.allocate(HTTP2_STATS.size),
       sizeBlock: overrides.tracksMessageSizes ? cells.allocate(MESSAGE_SIZE_STATS.size) : 0,
       tlsBlock: 0,
+      tlsFactoryBlock: 0,
       recordAddress: recordAllocator.allocateCluster(),
       addedViaApi: false,
       isHealthChecked: false,

@@ -2,7 +2,7 @@
 // dumps know.
 
 import { ClientResourceStatus, encodeMessage, headOf, partsOf, protoSchema, textOf } from '../../config/index.ts';
-import type { ConfigView, ResourcesView, ResourceView, RoutesView, ScopesView } from '../views/index.ts';
+import type { ConfigView, ResourcesView, ResourceView, RoutesView, ScopesView, SecretView } from '../views/index.ts';
 import {
   adminType,
   anyOf,
@@ -15,7 +15,7 @@ import {
 } from './dump.ts';
 import { endpointsDump } from './endpoints-dump.ts';
 
-type DumpedResource = 'cluster' | 'listener' | 'route_config';
+type DumpedResource = 'cluster' | 'listener' | 'route_config' | 'secret';
 
 const HTTP_CONNECTION_MANAGER = 'proxy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager';
 const SCOPED_ROUTES = 'proxy.extensions.filters.network.http_connection_manager.v3.ScopedRoutes';
@@ -90,7 +90,10 @@ function dynamicCluster(resource: ResourceView, failure: ResourceView | undefine
   };
 }
 
-function stateOf({ version, message, updatedMs }: ResourceView, field: DumpedResource): object {
+function stateOf(
+  { version, message, updatedMs }: Pick<ResourceView, 'version' | 'message' | 'updatedMs'>,
+  field: DumpedResource,
+): object {
   return {
     version_info: version,
     [field]: anyOf(RESOURCE_TYPES[field], message),
@@ -243,8 +246,14 @@ function dynamicScopes({ name, version, updatedMs, messages, refused }: ScopesVi
   };
 }
 
-function secretsDump({ bootstrap }: ConfigView): Dump {
-  const { secrets, updatedMs } = bootstrap;
+/** As others call what has not come. */
+const UNINITIALIZED = 'uninitialized';
+
+function secretsDump(config: ConfigView): Dump {
+  const { secrets, updatedMs } = config.bootstrap;
+  const discovered = config.secrets();
+  const active = discovered.filter(({ accepted }) => accepted !== undefined);
+  const warming = discovered.filter(({ accepted }) => accepted === undefined);
   return {
     type: adminType('SecretsConfigDump'),
     head: new Uint8Array(0),
@@ -257,10 +266,26 @@ function secretsDump({ bootstrap }: ConfigView): Dump {
           return { name, message: () => encoded('SecretsConfigDump.StaticSecret', item) };
         }),
       },
-      { field: 'dynamic_active_secrets', items: [] },
-      { field: 'dynamic_warming_secrets', items: [] },
+      { field: 'dynamic_active_secrets', items: lazily(active, dynamicSecret) },
+      { field: 'dynamic_warming_secrets', items: lazily(warming, dynamicSecret) },
     ],
   };
+}
+
+function dynamicSecret({ name, sinceMs, accepted, refused }: SecretView): DumpItem {
+  const state = accepted ?? {
+    version: UNINITIALIZED,
+    updatedMs: sinceMs,
+    message: encodeMessage(resourceType('secret')!, { name }),
+  };
+  const status = refused === undefined ? ClientResourceStatus.ACKED : ClientResourceStatus.NACKED;
+  const item = {
+    name,
+    ...stateOf(state, 'secret'),
+    ...(refused === undefined ? {} : { error_state: errorState(refused, 'secret') }),
+    client_status: accepted === undefined && refused === undefined ? ClientResourceStatus.REQUESTED : status,
+  };
+  return { name, message: () => encoded('SecretsConfigDump.DynamicSecret', item) };
 }
 
 function* lazily<Resource>(

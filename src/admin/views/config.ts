@@ -85,6 +85,16 @@ export interface ScopesView {
   readonly refused: Pick<ResourceView, 'version' | 'message' | 'updatedMs' | 'error'> | undefined;
 }
 
+export interface SecretView {
+  readonly name: string;
+  /** When it was asked for first, milliseconds since the Unix epoch. */
+  readonly sinceMs: number;
+  /** Undefined before the first. */
+  readonly accepted: ResourceView | undefined;
+  /** The last one, where none has been accepted since. */
+  readonly refused: ResourceView | undefined;
+}
+
 export interface ConfigView {
   readonly bootstrap: {
     readonly message: Uint8Array;
@@ -97,5 +107,7 @@ export interface ConfigView {
   routes(): readonly RoutesView[];
   /** The same of scopes. */
   scopes(): readonly ScopesView[];
+  /** Those that come by discovery, or are to come. */
+  secrets(): readonly SecretView[];
   endpoints(): Iterable<EndpointsView>;
 }

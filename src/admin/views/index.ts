@@ -22,6 +22,7 @@ export type {
   ResourceView,
   RoutesView,
   ScopesView,
+  SecretView,
 } from './config.ts';
 export type { EventFeedView, EventStreamView } from './event-stream.ts';
 export type { HistoryView, ReadPoints } from './history.ts';

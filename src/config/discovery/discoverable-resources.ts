@@ -1,5 +1,5 @@
-// Clusters, their endpoints, listeners and route tables that come by discovery are read as those of the bootstrap are: the same checks,
-// the same conversions, with what the bootstrap says for all resources.
+// Clusters, their endpoints, listeners, route tables and secrets that come by discovery are read as those of the bootstrap are: the same
+// checks, the same conversions, with what the bootstrap says for all resources.
 
 import type {
   AssignmentSettings,
@@ -10,6 +10,7 @@ import type {
   RouteTableSnapshot,
   ScopedRoutesSettings,
   ScopeSettings,
+  TlsFile,
   VirtualHostSnapshot,
 } from '../../snapshot/index.ts';
 import { checkImpliedExtensions, impliedByCluster, impliedByListener } from '../bootstrap/implied-extensions.ts';
@@ -28,6 +29,9 @@ import { convertDiscoveredAssignment } from '../resources/load-assignment.ts';
 import { RouteFilters } from '../resources/route-filters.ts';
 import { convertRouteTable } from '../resources/route-table.ts';
 import { convertScope } from '../resources/scoped-routes.ts';
+import type { SourceContext } from '../resources/source-context.ts';
+import { checkSecret, type SecretUse } from '../resources/tls/secret-check.ts';
+import { SourceTrail } from '../resources/tls/source-trail.ts';
 import { fieldPath } from '../source/field-path.ts';
 import { type DisabledExtensions, NONE_DISABLED } from '../support/index.ts';
 import type { ResourceType } from './resource-type.ts';
@@ -38,6 +42,16 @@ const LISTENER_TYPE = 'proxy.config.listener.v3.Listener';
 const SCOPE_TYPE = 'proxy.config.route.v3.ScopedRouteConfiguration';
 const HOST_TYPE = 'proxy.config.route.v3.VirtualHost';
 const ROUTES_TYPE = 'proxy.config.route.v3.RouteConfiguration';
+const SECRET_TYPE = 'proxy.extensions.transport_sockets.tls.v3.Secret';
+
+/** As contexts find it. */
+export type SecretMessage = MessageTypes[typeof SECRET_TYPE];
+
+export interface SecretReading {
+  readonly type: ResourceType<SecretMessage>;
+  /** Those that secrets name which have been read, also where they may not be. */
+  readonly files: readonly TlsFile[];
+}
 
 /** One table as each connection manager reads it: whom its routes may speak to is another's with each. */
 export type ReadRoutes<View> = ReadonlyMap<View, RouteTableSnapshot>;
@@ -178,6 +192,22 @@ export class DiscoverableResources {
     const content = unpackAny({ type_url: `type.googleapis.com/${ROUTES_TYPE}`, value: message });
     const read = content && this.routes([view], clusterNames).read(content, 'route_config', faults);
     return { table: errors.length === 0 ? read?.resource?.get(view) : undefined, errors };
+  }
+
+  /** For one response. @param uses what it is wanted as. */
+  secrets(uses: Iterable<SecretUse>): SecretReading {
+    const scene = this.#scene(this.#conversion.clusters);
+    const trail = new SourceTrail();
+    const type = this.#type<SecretMessage, SecretMessage>(SECRET_TYPE, (message, at, faults) => {
+      checkSecret(message, at, uses, { ...scene, faults: onlyOnce(faults), trail: trail.ofSecret(message.name) });
+      return message;
+    });
+    return { type, files: trail.files };
+  }
+
+  /** How sources of resources are read. */
+  get sources(): SourceContext | undefined {
+    return this.#conversion.sources;
   }
 
   /** Without who is told of faults. */

@@ -159,9 +159,15 @@ function readOrder(
   const type = protoSchema().messageType(CLUSTER);
   const content = { type, message, generation };
   const read = readResource({ name, content, at, faults: [], document: new ConfigDocument(NOWHERE) }, clusters);
+  const settings = read.isGood ? read.resource : undefined;
+  // Nobody asks for secrets on behalf of hosts that are no members of any cluster.
+  if (settings?.transportSocketMatches?.some(({ tls }) => tls !== undefined && tls.secrets.length > 0)) {
+    const what = 'names a secret that comes by discovery; use one of static_resources.secrets, or write it here';
+    return refused(name, `${at}.transport_socket_matches: ${what}`);
+  }
   return {
     name,
-    settings: read.isGood ? read.resource : undefined,
+    settings,
     errors: read.isGood ? [] : read.errors.map(namedAsOrdered),
     warnings: read.warnings.map(namedAsOrdered),
   };

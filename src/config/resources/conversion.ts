@@ -11,8 +11,8 @@ import type { FaultSink } from './fault-sink.ts';
 import type { HttpFilterManifests } from './http-filter.ts';
 import type { NetworkFilterManifests } from './network-filter.ts';
 import type { SourceContext } from './source-context.ts';
-import type { FileTrail } from './tls/file-trail.ts';
-import type { StaticSecrets } from './tls/secrets.ts';
+import type { DiscoveredSecrets, StaticSecrets } from './tls/secrets.ts';
+import type { SourceTrail } from './tls/source-trail.ts';
 import type { TracingContext } from './tracing.ts';
 
 /** Of the message that configures an access logger; undefined where there are faults. */
@@ -45,8 +45,10 @@ export interface Conversion extends LogPathLook {
   readonly defaultSource?: ConvertedBindConfig | undefined;
   /** Those of the bootstrap; none when absent. */
   readonly secrets?: StaticSecrets | undefined;
-  /** Notes files of the TLS context that is being converted; each context has one of its own when absent. */
-  readonly trail?: FileTrail | undefined;
+  /** Those that have come by discovery; none when absent. */
+  readonly discoveredSecrets?: DiscoveredSecrets | undefined;
+  /** Notes files and secrets of the TLS context that is being converted; each context has one of its own when absent. */
+  readonly trail?: SourceTrail | undefined;
   /** How resources from outside are asked for; nothing but files when absent. */
   readonly sources?: SourceContext | undefined;
   /** Who traces, and by which tracer unless a connection manager says otherwise; absent where nobody traces. */
@@ -65,6 +67,8 @@ export interface ClusterNamesOptions {
   readonly secured?: Iterable<string>;
   /** False where discovery may bring others at any time; true when absent. */
   readonly areComplete?: boolean;
+  /** Which there are is not known here, and has been looked at before; false when absent. */
+  readonly areUnknown?: boolean;
 }
 
 /** The clusters that may be named. */
@@ -72,12 +76,17 @@ export class ClusterNames {
   readonly #names: ReadonlySet<string>;
   readonly #secured: ReadonlySet<string>;
   readonly #areComplete: boolean;
+  readonly #areUnknown: boolean;
   #suggestions = 0;
 
-  constructor(names: Iterable<string>, { secured = [], areComplete = true }: ClusterNamesOptions = {}) {
+  constructor(
+    names: Iterable<string>,
+    { secured = [], areComplete = true, areUnknown = false }: ClusterNamesOptions = {},
+  ) {
     this.#names = new Set(names);
     this.#secured = new Set(secured);
     this.#areComplete = areComplete;
+    this.#areUnknown = areUnknown;
   }
 
   /** Reports a reference to a cluster that does not exist, and will not, with the name that was probably meant. */
@@ -88,7 +97,7 @@ export class ClusterNames {
   /** Reports a reference to a cluster that does not exist now. */
   checkPresence(name: string, at: string, faults: FaultSink): void {
     // An empty name has already broken a field rule.
-    if (name === '' || this.#names.has(name)) return;
+    if (name === '' || this.#areUnknown || this.#names.has(name)) return;
     const near = this.#nearest(name);
     const hint = near === undefined ? '' : `; did you mean ${quote(near)}?`;
     faults.error(at, `cluster ${quote(name)} does not exist${hint}`);

@@ -37,7 +37,6 @@ export type {
   CustomTag as CustomTagMessage,
   DataSource,
   DirectResponseAction as DirectResponseMessage,
-  DiscoveryResponse,
   DnsCacheConfig,
   DnsCluster,
   DogStatsdSink,

@@ -33,6 +33,7 @@ import {
   HTTP2_STATS,
   MESSAGE_SIZE_STATS,
   type Scope,
+  SSL_SOCKET_FACTORY_STATS,
   type StatsStore,
   TIMEOUT_BUDGET_STATS,
   TLS_STATS,
@@ -168,8 +169,13 @@ export class ActiveCluster {
       }));
       const { hosts: _members, discovery: _discovery, healthCheck: _check, ...clusterSettings } = settings;
       const budgetBlock = settings.tracksTimeoutBudgets ? scope.allocate(TIMEOUT_BUDGET_STATS).cell : NO_CELLS;
-      const tlsBlock = upstreamContextsOf(settings).some((tls) => tls !== undefined)
+      const isSecured = upstreamContextsOf(settings).some((tls) => tls !== undefined);
+      const tlsBlock = isSecured
         ? holdings.scope(`cluster.${settings.statName}.ssl.`).allocate(TLS_STATS).cell
+        : NO_CELLS;
+      const tlsFactoryBlock = isSecured
+        ? holdings.scope(`cluster.${settings.statName}.client_ssl_socket_factory.`).allocate(SSL_SOCKET_FACTORY_STATS)
+            .cell
         : NO_CELLS;
       const http2Block =
         settings.http2 === undefined
@@ -186,6 +192,7 @@ export class ActiveCluster {
         budgetBlock,
         sizeBlock,
         tlsBlock,
+        tlsFactoryBlock,
         http2Block,
         recordAddress,
         addedViaApi,

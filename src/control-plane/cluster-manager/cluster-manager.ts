@@ -34,6 +34,7 @@ import {
   type ResourceRecord,
   type ResourceState,
 } from '../resource-record.ts';
+import type { SecretLeases } from '../secrets/secrets.ts';
 import type { ActiveCluster, ClusterPlaces } from './active-cluster.ts';
 import type { ActiveHost } from './active-host.ts';
 import { AggregateClusters } from './aggregate-clusters.ts';
@@ -57,6 +58,8 @@ export interface ClusterPublisher {
 }
 
 export interface ClusterObserver {
+  /** It is about to serve: secrets that have come are put in their places. */
+  complete(cluster: ManagedCluster): void;
   /** It has been made; nobody has asked it for anything yet. */
   add(cluster: ManagedCluster): void;
   /** It opens no connections any more. */
@@ -68,6 +71,8 @@ export interface ClusterManagerDependencies
     Omit<EdsTools, 'log' | 'assignments'> {
   /** Name of the cluster that this proxy and its like are members of; empty for none. */
   readonly localCluster: string;
+  /** Those that come by discovery. */
+  readonly secrets: SecretLeases;
   /** How assignments of a cluster are read now. @param isLocal of the local cluster. */
   readonly assignments: (settings: EdsDiscoverySettings, isLocal: boolean) => ReturnType<EdsTools['assignments']>;
   /** Of this proxy. */
@@ -130,6 +135,7 @@ export class ClusterManager {
       systemCalls: onFirstUse(() => SystemCalls.open()),
       outliers: { ...deps, events: new OutlierEventLog(deps.clock, deps.loggers, deps.outlierEventLogPath) },
       updates: this.#stats,
+      completeTls: (managed) => this.observer?.complete(managed),
       publish: (managed, update, free) => {
         // No worker has seen what is warming.
         if (this.#clusters.get(managed.cluster.name) === managed) deps.workers.publishHosts(update, free);

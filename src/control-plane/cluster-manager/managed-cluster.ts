@@ -2,7 +2,7 @@
 // them, and the window in which
 // changes are taken together. Main thread.
 //
-//   WARMING ──members found, or a failure; first round of checks, if there are any──► ACTIVE ──stop──► ──close──►
+//   WARMING ──members found, or a failure; secrets there; first round of checks, if there are any──► ACTIVE ──stop──► ──close──►
 //
 // It is stopped when something takes its place, and closed when no worker uses it any more. While it
 // warms, what checks find is only noted, and delivered at the end.
@@ -26,10 +26,13 @@ import type {
   OutlierSettings,
   UpstreamTlsSettings,
 } from '../../snapshot/index.ts';
-import { withUpstreamContexts } from '../../snapshot/index.ts';
+import { upstreamContextsOf, withUpstreamContexts } from '../../snapshot/index.ts';
 import { ENDPOINT_DISCOVERY_STATS, SUBSCRIPTION_VERSION_TEXT } from '../../stats/index.ts';
 import { HealthFlag } from '../../wasm/shared-memory.ts';
 import type { DnsCaches, HeldDnsCache } from '../dns-cache/dns-caches.ts';
+import { SecretNeeds } from '../secrets/secret-needs.ts';
+import type { SecretLeases } from '../secrets/secrets.ts';
+import type { ChangedContexts } from '../tls/changed-contexts.ts';
 import { ActiveCluster, type ClusterPlaces } from './active-cluster.ts';
 import type { ActiveHost } from './active-host.ts';
 import type { Discovery, DiscoveryListener, DiscoveryTools } from './discovery/discovery.ts';
@@ -62,6 +65,9 @@ export interface ManagedClusterTools extends ClusterPlaces, DiscoveryTools, EdsT
   readonly outliers: OutlierTools;
   readonly updates: MergeStats;
   readonly dnsCaches: DnsCaches;
+  readonly secrets: SecretLeases;
+  /** Puts secrets that have come in their places. */
+  readonly completeTls: (cluster: ManagedCluster) => void;
   /** Opened with the first call; undefined where there are none. */
   readonly systemCalls: () => SystemCalls | undefined;
   /** @param free to be called when no worker uses any more what the update replaces. */
@@ -109,8 +115,13 @@ export class ManagedCluster {
   readonly #slowStart: SlowStartTimer | undefined;
   /** Workers have been told of the cluster, or will begin with the state of the moment. */
   #isStarted = false;
+  /** Undefined where nothing of its TLS contexts comes by discovery. */
+  readonly #secrets: SecretNeeds | undefined;
+  /** They have come, or are not waited for any longer. */
+  #hasSecrets: boolean;
   /** Discovery has found members, or failed to. */
   #isFound = false;
+  #isStopped = false;
   #isWarming = true;
   /** Checks have found something that no worker has been told. */
   #hasNews = false;
@@ -137,6 +148,10 @@ export class ManagedCluster {
             () => this.#refresh(),
           );
     this.cluster.stats.set('warming_state', 1);
+    const secrets = SecretNeeds.of(upstreamContextsOf(settings), tools.secrets);
+    if (secrets !== undefined) this.cluster.holdings.hold(() => secrets.release());
+    this.#secrets = secrets;
+    this.#hasSecrets = secrets === undefined;
     try {
       this.#checker = settings.healthCheck && this.#createChecker(settings, settings.healthCheck);
       this.#detector = settings.outlierDetection && this.#createDetector(settings, settings.outlierDetection);
@@ -160,7 +175,11 @@ export class ManagedCluster {
   /** What it waits for before it can serve; empty for one that does. */
   get waitsFor(): readonly string[] {
     if (!this.#isWarming) return [];
-    if (this.#isFound) return ['first round of health checks'];
+    if (this.#isFound && this.#hasSecrets) return ['first round of health checks'];
+    return [...(this.#isFound ? [] : this.#soughtMembers), ...(this.#secrets?.targets ?? [])];
+  }
+
+  get #soughtMembers(): readonly string[] {
     const { discovery, name } = this.settings;
     if (discovery.kind === 'eds') return [`EDS ${resourceOf(name, discovery)}`];
     const names = 'targets' in discovery ? discovery.targets : [];
@@ -201,8 +220,12 @@ export class ManagedCluster {
   }
 
   /** Has connections from now on be secured by other settings. @param onApplied called once, when all workers do. */
-  secure(changed: ChangedTls, onApplied: () => void): void {
-    this.settings = withUpstreamContexts(this.settings, changed);
+  secure(contexts: ChangedContexts<UpstreamTlsSettings>, onApplied: () => void): void {
+    this.settings = withUpstreamContexts(
+      this.settings,
+      mapOf(contexts, ({ configured }) => configured),
+    );
+    const changed = mapOf(contexts, ({ settings }) => settings);
     this.cluster.secure(changed);
     this.#checker?.secure(changed);
     this.#tools.publishTls(this, changed, onApplied);
@@ -213,12 +236,25 @@ export class ManagedCluster {
     this.#isStarted = true;
     this.#watchStart();
     if (!this.#isFound) this.#discovery.start();
-    this.#checker?.start();
+    if (this.#secrets === undefined) this.#checker?.start();
+    else this.#awaitSecrets(this.#secrets);
     this.#detector?.start();
+  }
+
+  #awaitSecrets(secrets: SecretNeeds): void {
+    this.#tools.faults.run(`secrets of cluster ${this.settings.name}`, async () => {
+      await secrets.whenMet();
+      if (this.#isStopped) return;
+      this.#tools.completeTls(this);
+      this.#hasSecrets = true;
+      this.#checker?.start();
+      this.#goOn();
+    });
   }
 
   /** Looks for nothing and checks nothing any more. Idempotent. */
   stop(): void {
+    this.#isStopped = true;
     this.#discovery.stop();
     this.#checker?.stop();
     this.#detector?.stop();
@@ -408,6 +444,11 @@ export class ManagedCluster {
 
   #discovered(): void {
     this.#isFound = true;
+    this.#goOn();
+  }
+
+  #goOn(): void {
+    if (!this.#isFound || !this.#hasSecrets || !this.#isWarming) return;
     if (this.#checker === undefined) this.#becomeReady();
     else this.#checker.awaitFirstRound(() => this.#becomeReady());
   }
@@ -504,6 +545,10 @@ export class ManagedCluster {
       this.#tools.log.error(`cluster ${cluster.name} is picked from as before: ${errorMessage(error)}`);
     }
   }
+}
+
+function mapOf<Key, From, To>(from: ReadonlyMap<Key, From>, convert: (value: From) => To): ReadonlyMap<Key, To> {
+  return new Map([...from].map(([key, value]) => [key, convert(value)]));
 }
 
 function policyOf({ overprovisioningFactor, weightedPriorityHealth, dropShare }: ClusterSettings): AssignmentPolicy {

@@ -5,6 +5,7 @@ import { formatAddress } from '../../base/address.ts';
 import type { FaultBoundary } from '../../base/fault-boundary.ts';
 import { socketMatchOf, type UpstreamTlsSettings, upstreamContextsOf } from '../../snapshot/index.ts';
 import { ClientTls } from '../../tls/client-tls.ts';
+import { notReadyText } from '../../tls/failure.ts';
 import { refusalText } from '../../tls/refusal.ts';
 import type { ActiveCluster } from '../cluster-manager/active-cluster.ts';
 import type { ActiveHost } from '../cluster-manager/active-host.ts';
@@ -39,7 +40,9 @@ function securityFor({ settings }: ActiveCluster, host: ActiveHost): ProbeSecuri
   const tls = [...upstreamContextsOf(settings)][place];
   if (tls === undefined) return undefined;
   const client = clientOf(tls);
+  const { missingSecrets } = tls;
   return {
+    refuse: () => (missingSecrets.length === 0 ? undefined : notReadyText(missingSecrets)),
     // There is one such connection at a time.
     awaitTurn: (begin) => {
       begin();

@@ -6,6 +6,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { DownstreamTlsSettings, ListenerSettings, ListenerSnapshot, SecuredChain } from '../../snapshot/index.ts';
 import { Holdings, type HoldingsSource } from '../holdings.ts';
 import { areSameSettings } from '../same-settings.ts';
+import type { ChangedContexts } from '../tls/changed-contexts.ts';
 import { FilterChains, type FormerChains } from './filter-chains.ts';
 import { type ListenerSnapshotDependencies, makeListenerSnapshot } from './listener-snapshot.ts';
 
@@ -69,7 +70,7 @@ export class ActiveListener {
   }
 
   /** @param changed by filter chain, the default one last. @returns what workers are told of it. */
-  secure(changed: ReadonlyMap<number, DownstreamTlsSettings>): readonly SecuredChain[] {
+  secure(changed: ChangedContexts<DownstreamTlsSettings>): readonly SecuredChain[] {
     const secured = this.#chains.secure(changed);
     const { filterChains, defaultFilterChain } = this.#chains.current;
     this.#useChains({

@@ -11,6 +11,7 @@ import type {
 } from '../../snapshot/index.ts';
 import { Holdings, type HoldingsSource } from '../holdings.ts';
 import { settingsText } from '../same-settings.ts';
+import type { ChangedContexts } from '../tls/changed-contexts.ts';
 import { type ListenerSnapshotDependencies, makeFilterChain, withOtherTls } from './listener-snapshot.ts';
 
 export type FilterChainDependencies = Omit<ListenerSnapshotDependencies, 'holdings'> & HoldingsSource;
@@ -78,15 +79,15 @@ export class FilterChains {
   }
 
   /** @param changed by filter chain, the default one last. @returns what workers are told of it. */
-  secure(changed: ReadonlyMap<number, DownstreamTlsSettings>): readonly SecuredChain[] {
+  secure(changed: ChangedContexts<DownstreamTlsSettings>): readonly SecuredChain[] {
     const secured: SecuredChain[] = [];
     for (const [index, chain] of this.#chains.entries()) {
-      const settings = changed.get(index);
+      const context = changed.get(index);
       const { snapshot } = chain;
-      if (settings === undefined || snapshot.tls === undefined) continue;
-      const tls = withOtherTls(snapshot.tls, settings);
+      if (context === undefined || snapshot.tls === undefined) continue;
+      const tls = withOtherTls(snapshot.tls, context.settings);
       secured.push({ index, tls });
-      chain.snapshot = { ...snapshot, settings: { ...snapshot.settings, tls: settings }, tls };
+      chain.snapshot = { ...snapshot, settings: { ...snapshot.settings, tls: context.configured }, tls };
     }
     return secured;
   }

@@ -1,7 +1,7 @@
 // The set of listeners: makes their stats, has the workers open them, knows the addresses in use, and takes them away. Main
 // thread.
 //
-//   put ──► WARMING ──routes there, open in all workers──► ACTIVE ──removed, replaced──► DRAINING ──last connection over──► closed
+//   put ──► WARMING ──routes and secrets there, open in all workers──► ACTIVE ──removed, replaced──► DRAINING ──last connection over──► closed
 //
 // One that differs from its former self in filter chains alone stays, and only connections of the chains that have gone drain.
 // An operator may have listeners stop accepting, or drain before that; they stay in the set, and their connections go on.
@@ -33,10 +33,11 @@ import {
   type ResourceRecord,
   type ResourceState,
 } from '../resource-record.ts';
+import type { ChangedContexts } from '../tls/changed-contexts.ts';
 import { ActiveListener, type PutListener } from './active-listener.ts';
 import type { FormerChains } from './filter-chains.ts';
+import { ListenerNeeds } from './listener-needs.ts';
 import { httpFiltersOf, type ListenerSnapshotDependencies } from './listener-snapshot.ts';
-import { RouteNeeds } from './route-needs.ts';
 
 /** Opens listeners in the workers; WorkerPool does. */
 export interface ListenerPublisher {
@@ -54,6 +55,8 @@ export interface ListenerPublisher {
 }
 
 export interface ListenerObserver {
+  /** It is about to open, or to have other chains: secrets that have come are put in their places. */
+  complete(listener: ActiveListener): void;
   add(listener: ActiveListener): void;
   /** Perhaps of one that was never added. */
   remove(listener: ActiveListener): void;
@@ -76,7 +79,7 @@ export interface ListenerManagerDependencies extends Omit<ListenerSnapshotDepend
 /** A listener that waits for what it needs, until another of its name comes. */
 interface WaitingListener {
   readonly given: PutListener;
-  readonly needs: RouteNeeds;
+  readonly needs: ListenerNeeds;
   readonly sinceMs: number;
 }
 
@@ -99,7 +102,7 @@ export class ListenerManager {
   #formerChains = 0;
   /** Of the set, those that drain or are stopped and have connections. */
   readonly #drained = new Set<ActiveListener>();
-  /** Told when no listener waits for routes. */
+  /** Told when no listener waits for what it needs. */
   readonly #onNoneWaits: (() => void)[] = [];
   /** Told when what was replaced or removed, listeners and filter chains, has no connections. */
   readonly #onNoneDrains: (() => void)[] = [];
@@ -135,7 +138,7 @@ export class ListenerManager {
       return;
     }
     const given = { settings, message, version: '', addedViaApi: false };
-    const needs = RouteNeeds.of(settings, this.#deps.routes);
+    const needs = ListenerNeeds.of(settings, this.#deps);
     if (needs === undefined) await this.#open(given);
     else {
       const waiting = this.#wait(given, needs);
@@ -152,7 +155,7 @@ export class ListenerManager {
    * @param message what the settings were made of.
    * @param addedViaApi false for one of a bootstrap that takes the place of the first.
    * @returns false for the name of a listener of the other origin, which stays as it is, and where listeners have been stopped.
-   * One whose routes have to be waited for is taken in when they are there: of those that discovery brings nobody waits for that, and
+   * One whose routes or secrets have to be waited for is taken in when they are there: of those that discovery brings nobody waits for that, and
    * should they fail, that is told of by `failures`.
    * @throws WeirError WEIR_LISTEN_FAILED or WEIR_SHARED_MEMORY_FULL; all is as before then.
    */
@@ -163,7 +166,7 @@ export class ListenerManager {
     addedViaApi = true,
   ): Promise<boolean> {
     const given = { settings, message, version, addedViaApi };
-    const needs = this.#mayCome(given) ? RouteNeeds.of(settings, this.#deps.routes) : undefined;
+    const needs = this.#mayCome(given) ? ListenerNeeds.of(settings, this.#deps) : undefined;
     if (needs === undefined) return this.#next(() => this.#put(given));
     const waiting = this.#wait(given, needs);
     const done = needs.whenMet().then(() =>
@@ -173,8 +176,9 @@ export class ListenerManager {
         return await this.#put(given).finally(() => needs.release());
       }),
     );
-    if (!addedViaApi || needs.missing.length === 0) return done;
-    this.#log.info(`listener ${settings.name} waits for its routes: ${needs.missing.join(', ')}`);
+    const missing = needs.targets;
+    if (!addedViaApi || missing.length === 0) return done;
+    this.#log.info(`listener ${settings.name} waits for ${missing.join(', ')}`);
     done.catch((error) => this.#log.warning(errorMessage(error)));
     return Promise.resolve(true);
   }
@@ -187,7 +191,7 @@ export class ListenerManager {
     return this.#next(async () => (await this.#remove(name, addedViaApi)) || isAwaited);
   }
 
-  /** Resolves when no listener waits for routes, and those that did are open. */
+  /** Resolves when no listener waits for what it needs, and those that did are open. */
   async whenNoneWaits(): Promise<void> {
     await new Promise<void>((resolve) => {
       this.#onNoneWaits.push(resolve);
@@ -197,7 +201,7 @@ export class ListenerManager {
   }
 
   /** What a listener waits for that is not open yet, as listings name it; empty for any other. */
-  missingRoutes(name: string): readonly string[] {
+  missing(name: string): readonly string[] {
     return this.#waiting.get(name)?.needs.targets ?? [];
   }
 
@@ -207,7 +211,7 @@ export class ListenerManager {
   }
 
   /** In place of the one of its name that has waited. */
-  #wait(given: PutListener, needs: RouteNeeds): WaitingListener {
+  #wait(given: PutListener, needs: ListenerNeeds): WaitingListener {
     const { name } = given.settings;
     const waiting = { given, needs, sinceMs: this.#deps.clock.wallMs() };
     const former = this.#waiting.get(name);
@@ -396,14 +400,14 @@ export class ListenerManager {
 
   /** What secures the connections of listeners. */
   *tlsContexts(): Iterable<TlsSettings> {
-    for (const { settings } of this.#listeners.values()) {
-      for (const { tls } of settings.filterChains) if (tls !== undefined) yield tls;
-      if (settings.defaultFilterChain?.tls !== undefined) yield settings.defaultFilterChain.tls;
+    for (const { snapshot } of this.#listeners.values()) {
+      for (const { tls } of snapshot.filterChains) if (tls !== undefined) yield tls.settings;
+      if (snapshot.defaultFilterChain?.tls !== undefined) yield snapshot.defaultFilterChain.tls.settings;
     }
   }
 
   /** Has handshakes go by other settings. @param changed by filter chain, the default one last. @param onApplied called once, when they do in every worker. */
-  secure(listener: ActiveListener, changed: ReadonlyMap<number, DownstreamTlsSettings>, onApplied: () => void): void {
+  secure(listener: ActiveListener, changed: ChangedContexts<DownstreamTlsSettings>, onApplied: () => void): void {
     this.#deps.workers.secureListener(listener.snapshot, listener.secure(changed), onApplied);
   }
 
@@ -491,6 +495,7 @@ export class ListenerManager {
       this.#stats.add('listener_create_failure');
       throw failure(given.settings, error);
     }
+    this.observer?.complete(listener);
     // What secures its chains may be in other files now.
     this.observer?.remove(listener);
     this.observer?.add(listener);
@@ -518,6 +523,7 @@ export class ListenerManager {
         ...this.#deps,
         globalRecord: this.#globalRecord,
       });
+      this.observer?.complete(listener);
       this.#warming.add(listener);
       this.#count();
       const inherited = await (former === undefined ? this.#inherit(settings) : this.#gather(former, settings));

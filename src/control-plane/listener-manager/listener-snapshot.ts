@@ -34,6 +34,7 @@ import {
   LISTENER_WORKER_STATS,
   PROXY_PROTOCOL_STATS,
   type Scope,
+  SSL_SOCKET_FACTORY_STATS,
   TCP_PROXY_STATS,
   TLS_INSPECTOR_STATS,
   TLS_STATS,
@@ -44,6 +45,8 @@ import {
 import type { Holdings } from '../holdings.ts';
 import { allocateRouteStats, makeCounter, makeStat, saidByRoutes } from '../routes/route-stats.ts';
 import type { RouteLeases } from '../routes/route-tables.ts';
+import { SecretNeeds } from '../secrets/secret-needs.ts';
+import type { SecretLeases } from '../secrets/secrets.ts';
 import type { TicketSecret } from './ticket-secret.ts';
 
 export interface ListenerSnapshotDependencies {
@@ -57,6 +60,8 @@ export interface ListenerSnapshotDependencies {
   readonly ticketSecret: TicketSecret;
   /** Those that come by discovery. */
   readonly routes: RouteLeases;
+  /** The same. */
+  readonly secrets: SecretLeases;
 }
 
 /** Of a chain that ends in something else. */
@@ -145,7 +150,7 @@ export function makeFilterChain(
     ...(settings.tls === undefined
       ? {}
       : {
-          tls: makeTls(`${prefix}ssl.`, settings.tls, holdings, () =>
+          tls: makeTls(prefix, settings.tls, deps, () =>
             ticketSecret.keyOf(prefix, isDefault ? null : choiceOf(listener, settings)),
           ),
         }),
@@ -217,20 +222,25 @@ function leaseRoutes(
 }
 
 /**
- * @param statScope of all chains of the listener together.
+ * Secrets are kept for as long as the chain is.
+ * @param prefix of the listener's stats, which all of its chains share.
  * @param randomKey where the configuration names no keys.
  */
 function makeTls(
-  statScope: string,
+  prefix: string,
   settings: DownstreamTlsSettings,
-  holdings: Holdings,
+  { holdings, secrets }: Pick<ListenerSnapshotDependencies, 'holdings' | 'secrets'>,
   randomKey: () => Uint8Array,
 ): DownstreamTlsSnapshot {
   const { ticketKeys } = settings;
+  const needs = SecretNeeds.of([settings], secrets);
+  if (needs !== undefined) holdings.hold(() => needs.release());
+  const statScope = `${prefix}ssl.`;
   return {
     settings,
     ticketKeys: ticketKeys === 'random' ? [randomKey()] : ticketKeys,
     statBlock: holdings.scope(statScope).allocate(TLS_STATS).cell,
+    factoryBlock: holdings.scope(`${prefix}server_ssl_socket_factory.`).allocate(SSL_SOCKET_FACTORY_STATS).cell,
     statScope,
   };
 }

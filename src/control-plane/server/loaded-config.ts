@@ -12,6 +12,8 @@ import type { DumpedScopes } from '../routes/discovered-scopes.ts';
 import type { DumpedRoutes } from '../routes/discovered-table.ts';
 import type { RouteTables } from '../routes/route-tables.ts';
 import type { ScopeSets } from '../routes/scope-sets.ts';
+import type { DumpedSecret } from '../secrets/discovered-secret.ts';
+import type { Secrets } from '../secrets/secrets.ts';
 
 interface Resources {
   readonly version: string;
@@ -25,6 +27,7 @@ interface Managers {
   readonly listenerManager: ListenerManager;
   readonly routeTables: RouteTables;
   readonly scopeSets: ScopeSets;
+  readonly secrets: Secrets;
 }
 
 interface LoadedBootstrap {
@@ -41,14 +44,16 @@ export class LoadedConfig {
   readonly #listeners: ListenerManager;
   readonly #routes: RouteTables;
   readonly #scopes: ScopeSets;
+  readonly #secrets: Secrets;
 
   constructor(bootstrap: LoadedParts, loadedMs: number, managers: Managers) {
-    const { clusterManager, listenerManager, routeTables, scopeSets } = managers;
+    const { clusterManager, listenerManager, routeTables, scopeSets, secrets } = managers;
     this.#bootstrap = loadedBootstrap(bootstrap, loadedMs);
     this.#clusters = clusterManager;
     this.#listeners = listenerManager;
     this.#routes = routeTables;
     this.#scopes = scopeSets;
+    this.#secrets = secrets;
   }
 
   get bootstrap(): LoadedBootstrap {
@@ -76,6 +81,11 @@ export class LoadedConfig {
   /** The same of scopes. */
   scopes(): readonly DumpedScopes[] {
     return this.#scopes.dump();
+  }
+
+  /** Those that come by discovery, or are to come. */
+  secrets(): readonly DumpedSecret[] {
+    return this.#secrets.dump();
   }
 
   *endpoints() {

@@ -40,6 +40,7 @@ import type { OverloadManager } from '../overload/overload-manager.ts';
 import { RouteTables } from '../routes/route-tables.ts';
 import { ScopeSets } from '../routes/scope-sets.ts';
 import { Runtime } from '../runtime/runtime.ts';
+import { Secrets } from '../secrets/secrets.ts';
 import type { StatSinkKinds } from '../stat-sinks/stat-sink-kind.ts';
 import { StatSinks } from '../stat-sinks/stat-sinks.ts';
 import { FileWatches } from '../subscription/file-watches.ts';
@@ -104,6 +105,7 @@ export class Server {
   readonly listenerManager: ListenerManager;
   readonly routeTables: RouteTables;
   readonly scopeSets: ScopeSets;
+  readonly secrets: Secrets;
   readonly certificates: CertificateInventory;
   /** The configuration in use, for listings. */
   readonly config: LoadedConfig;
@@ -167,12 +169,14 @@ export class Server {
     const unknownFields = UnknownFieldPolicy.forDynamic(deps.dynamicFields ?? TOLERANT, () =>
       this.#gauges.countDynamicUnknownField(),
     );
+    this.#fileWatches = new FileWatches({ clock, faults, log: loggers.get('file') });
     this.#sources = new Sources({
       unknownFields,
       log: loggers.get('config'),
       faults,
       clock,
       stats: this.stats,
+      watches: this.#fileWatches,
       cluster: (name) => this.clusterManager.cluster(name),
       aggregated: bootstrap.dynamicResources.aggregated,
       bootstrap: bootstrap.messages.bootstrap,
@@ -198,6 +202,21 @@ export class Server {
       subscriptions,
     });
     this.runtime = runtime;
+    const onDeprecatedFields = (fields: ReadonlyMap<string, number>): void =>
+      noteDeprecatedFields(fields, this.stats, this.#log);
+    const hash = (text: string): bigint => lbKernel.xxHash64(text);
+    this.secrets = new Secrets({
+      stats: this.stats,
+      memory: this.memory,
+      subscriptions,
+      clock,
+      faults,
+      log: loggers.get('secret'),
+      watches: this.#fileWatches,
+      hash,
+      discoverable: () => this.config.bootstrap.discoverable,
+      onDeprecatedFields,
+    });
     this.clusterManager = new ClusterManager({
       stats: this.stats,
       memory: this.memory,
@@ -213,10 +232,11 @@ export class Server {
       headerPrefix: this.#headerPrefix,
       localCluster: bootstrap.localCluster,
       loads: this.#loadReporting?.ledger,
+      secrets: this.secrets,
       subscriptions,
       assignments: (settings, isLocal) => this.config.bootstrap.discoverable.assignments(settings, isLocal),
-      hash: (text) => lbKernel.xxHash64(text),
-      onDeprecatedFields: (fields) => noteDeprecatedFields(fields, this.stats, this.#log),
+      hash,
+      onDeprecatedFields,
       locality: bootstrap.node.locality,
     });
     const { checking } = this.clusterManager;
@@ -236,9 +256,6 @@ export class Server {
       },
     });
     runtime.onChanged = () => this.clusterManager.runtimeChanged();
-    const onDeprecatedFields = (fields: ReadonlyMap<string, number>): void =>
-      noteDeprecatedFields(fields, this.stats, this.#log);
-    const hash = (text: string): bigint => lbKernel.xxHash64(text);
     this.routeTables = new RouteTables({
       stats: this.stats,
       memory: this.memory,
@@ -271,6 +288,7 @@ export class Server {
         lease: (routes, statPrefix) => this.routeTables.lease(routes, statPrefix),
         leaseScopes: (scopes, statPrefix) => this.scopeSets.leaseScopes(scopes, statPrefix),
       },
+      secrets: this.secrets,
       stats: this.stats,
       memory: this.memory,
       workers,
@@ -334,16 +352,22 @@ export class Server {
       onDeprecatedFields,
     });
     const managers = { clusters: this.clusterManager, listeners: this.listenerManager, runtime };
-    this.#fileWatches = new FileWatches({ clock, faults, log: loggers.get('file') });
     this.#tlsReloads = new TlsReloads({
       stats: this.stats,
       clock,
       faults,
       log: loggers.get('secret'),
       watches: this.#fileWatches,
-      input: () => ({ secrets: this.config.bootstrap.secrets, environment: bootstrap.environment }),
+      input: () => ({
+        secrets: this.config.bootstrap.secrets,
+        environment: bootstrap.environment,
+        sources: this.config.bootstrap.discoverable.sources,
+        discoveredSecrets: (name, source) => this.secrets.find(name, source),
+      }),
       readAtMs: clock.wallMs() - process.uptime() * 1000,
+      onRotationFailed: (name) => this.secrets.rotationFailed(name),
     });
+    this.secrets.onChanged = (key, name) => this.#tlsReloads.secretChanged(key, name);
     followTlsOwners(this.#tlsReloads, this.listenerManager, this.clusterManager);
     this.updates = new BootstrapUpdates(bootstrap, { clock, faults, ...managers, config: this.config });
     this.certificates = new CertificateInventory(() => [
@@ -601,6 +625,7 @@ export class Server {
     this.#onDemandClusters.close();
     this.scopeSets.close();
     this.routeTables.close();
+    this.secrets.close();
     this.#sources.close();
     this.#loadReporting?.close();
     this.#healthDelegation?.close();

@@ -21,7 +21,7 @@ export interface Unready {
 export interface UnreadySources {
   readonly init: InitManager;
   readonly clusters: Pick<ClusterManager, 'warming'>;
-  readonly listeners: Pick<ListenerManager, 'dump' | 'missingRoutes'>;
+  readonly listeners: Pick<ListenerManager, 'dump' | 'missing'>;
   /** Of the bootstrap, in its order, with their messages. */
   readonly listenersAtStart: readonly (readonly [settings: ListenerSettings, message: Uint8Array])[];
 }
@@ -64,6 +64,6 @@ function unreadyListener(
     component: 'listener',
     name,
     message,
-    targets: [listenerTarget(name), ...listeners.missingRoutes(name)],
+    targets: [listenerTarget(name), ...listeners.missing(name)],
   };
 }

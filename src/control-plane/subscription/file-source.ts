@@ -8,6 +8,7 @@ import { TimeSlice } from '../../base/time-slice.ts';
 import { type OpenedResponse, openResponse, type UnknownFieldPolicy } from '../../config/index.ts';
 import type { Logger } from '../../log/index.ts';
 import type { FileSourceSettings } from '../../snapshot/index.ts';
+import type { FileWatches } from './file-watches.ts';
 import { MoveWatch, type MoveWatchEvents } from './move-watch.ts';
 
 export interface FileSourceDependencies {
@@ -15,6 +16,8 @@ export interface FileSourceDependencies {
   readonly unknownFields: UnknownFieldPolicy;
   readonly log: Logger;
   readonly faults: FaultBoundary;
+  /** Of files that are followed however they change. */
+  readonly watches: Pick<FileWatches, 'follow'>;
 }
 
 export interface FileReader {
@@ -22,11 +25,14 @@ export interface FileReader {
   read(): void;
 }
 
+/** Times of files are those of the last tick of the system. */
+const TICK_MS = 50;
 /** An opened response is many times as large as its file: so long after the last has been told, nobody else is expected. */
 const KEPT_MS = 1_000;
 
 export class FileSource {
   readonly #settings: FileSourceSettings;
+  readonly #followsWrites: boolean;
   readonly #deps: FileSourceDependencies;
   readonly #readers = new Set<FileReader>();
   /** Those that are to be told, in this order. */
@@ -34,13 +40,15 @@ export class FileSource {
   /** From the first reader on. */
   #slice: TimeSlice | undefined;
   #isTelling = false;
-  #watch: MoveWatch | undefined;
+  #watch: { close(): void } | undefined;
   /** Undefined where it could not be opened. */
   #opened: { readonly response: OpenedResponse | undefined } | undefined;
   #endKeeping = (): void => {};
 
-  constructor(settings: FileSourceSettings, deps: FileSourceDependencies) {
+  /** @param followsWrites it is read again also when it is not moved, but written in place. */
+  constructor(settings: FileSourceSettings, followsWrites: boolean, deps: FileSourceDependencies) {
     this.#settings = settings;
+    this.#followsWrites = followsWrites;
     this.#deps = deps;
   }
 
@@ -93,8 +101,8 @@ export class FileSource {
     this.#opened = undefined;
   }
 
-  #startWatch(): MoveWatch {
-    const { log, faults } = this.#deps;
+  #startWatch(): { close(): void } {
+    const { clock, log, faults, watches } = this.#deps;
     const { path, watchedFolder } = this.#settings;
     const events: MoveWatchEvents = {
       onMoved: () => {
@@ -105,6 +113,10 @@ export class FileSource {
       },
       onError: (error) => log.warning(`${path} is not watched: ${errorMessage(error)}`),
     };
+    if (this.#followsWrites) {
+      const file = watchedFolder === undefined ? { path } : { path, watchedFolder };
+      return { close: watches.follow([file], clock.wallMs() - TICK_MS, events.onMoved) };
+    }
     return watchedFolder === undefined
       ? MoveWatch.ofPlace(path, faults, events)
       : MoveWatch.ofFolder(watchedFolder, faults, events);

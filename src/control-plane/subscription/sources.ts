@@ -14,6 +14,7 @@ import type { FileSourceSettings, GrpcSourceSettings, RestSourceSettings } from 
 import type { StatsStore } from '../../stats/index.ts';
 import { FileSource } from './file-source.ts';
 import { FileSubscription } from './file-subscription.ts';
+import type { FileWatches } from './file-watches.ts';
 import type { DiscoveryMux } from './management-server/discovery-mux.ts';
 import { RequestGate } from './management-server/request-gate.ts';
 import type { ServerLinkDependencies } from './management-server/server-link.ts';
@@ -25,6 +26,7 @@ export interface SourcesDependencies extends ServerLinkDependencies {
   readonly log: Logger;
   readonly faults: FaultBoundary;
   readonly stats: Pick<StatsStore, 'scope'>;
+  readonly watches: Pick<FileWatches, 'follow'>;
   /** The stream of sources that name no other; undefined where there is none. */
   readonly aggregated: GrpcSourceSettings | undefined;
   /** The bootstrap in its binary form, whose node is told to servers. */
@@ -50,7 +52,7 @@ export class Sources implements Subscriptions {
   readonly #gate: RequestGate;
   #servers: Promise<ManagementServers> | undefined;
   #restServers: Promise<RestServers> | undefined;
-  /** By path and folder: those that somebody asks. */
+  /** By path and folder, and how they are watched: those that somebody asks. */
   readonly #files = new Map<string, FileSource>();
   /** By what they ask, and whom. */
   readonly #muxes = new Map<string, DiscoveryMux>();
@@ -76,8 +78,9 @@ export class Sources implements Subscriptions {
   #toFile<Resource>(settings: FileSourceSettings, request: SubscriptionRequest<Resource>): Subscription {
     const { log, faults } = this.#deps;
     const { path, watchedFolder } = settings;
-    const key = `${path}\0${watchedFolder ?? ''}`;
-    const source = this.#files.get(key) ?? new FileSource(settings, this.#deps);
+    const { followsWrites = false } = request;
+    const key = `${path}\0${watchedFolder ?? ''}\0${followsWrites}`;
+    const source = this.#files.get(key) ?? new FileSource(settings, followsWrites, this.#deps);
     this.#files.set(key, source);
     const onClosed = (): void => {
       if (!source.hasReaders && this.#files.get(key) === source) this.#files.delete(key);

@@ -41,6 +41,8 @@ export interface SubscriptionRequest<Resource> {
   /** Counts attempts and how they end. */
   readonly stats: SubscriptionStats;
   readonly owner: SubscriptionOwner<Resource>;
+  /** Files are read again when they are written in place as well, or behind links that lead elsewhere; false when absent. */
+  readonly followsWrites?: boolean;
 }
 
 /** Where everybody who wants resources from outside asks for them. */

@@ -8,15 +8,20 @@ import type { ManagedCluster } from '../cluster-manager/managed-cluster.ts';
 import type { ActiveListener } from '../listener-manager/active-listener.ts';
 import type { ListenerManager } from '../listener-manager/listener-manager.ts';
 import { listenerStatPrefix } from '../listener-manager/listener-snapshot.ts';
-import type { ChangedContexts, TlsOwner, TlsReloads } from './tls-reloads.ts';
+import type { ChangedContexts } from './changed-contexts.ts';
+import type { TlsOwner, TlsReloads } from './tls-reloads.ts';
 
 /** Before they are given any. */
 export function followTlsOwners(reloads: TlsReloads, listeners: ListenerManager, clusters: ClusterManager): void {
   listeners.observer = {
+    complete: (listener) =>
+      reloads.complete(listener, new ListenerTls(listener, listeners), (changed) => listener.secure(changed)),
     add: (listener) => reloads.add(listener, new ListenerTls(listener, listeners)),
     remove: (listener) => reloads.remove(listener),
   };
   clusters.observer = {
+    complete: (cluster) =>
+      reloads.complete(cluster, new ClusterTls(cluster), (changed) => cluster.secure(changed, () => {})),
     add: (cluster) => reloads.add(cluster, new ClusterTls(cluster)),
     remove: (cluster) => reloads.remove(cluster),
   };
@@ -42,8 +47,8 @@ export class ListenerTls implements TlsOwner<DownstreamTlsSettings> {
   }
 
   get contexts(): readonly (DownstreamTlsSettings | undefined)[] {
-    const { filterChains, defaultFilterChain: last } = this.#listener.settings;
-    return [...filterChains, ...(last === null ? [] : [last])].map(({ tls }) => tls);
+    const { filterChains, defaultFilterChain: last } = this.#listener.snapshot;
+    return [...filterChains, ...(last === null ? [] : [last])].map(({ tls }) => tls?.settings);
   }
 
   read(reader: TlsReader): readonly (ReadContext<DownstreamTlsSettings> | undefined)[] {
@@ -73,7 +78,7 @@ export class ClusterTls implements TlsOwner<UpstreamTlsSettings> {
   }
 
   get contexts(): readonly (UpstreamTlsSettings | undefined)[] {
-    return upstreamContextsOf(this.#cluster.settings);
+    return upstreamContextsOf(this.#cluster.cluster.settings);
   }
 
   read(reader: TlsReader): readonly (ReadContext<UpstreamTlsSettings> | undefined)[] {

@@ -1,7 +1,7 @@
-// Reads the TLS contexts of listeners and clusters again when the files change that they come from, and has their handshakes go
-// by what was read from then on. What cannot be used changes nothing. Main thread.
+// Reads the TLS contexts of listeners and clusters again when the files or secrets change that they come from, and has their
+// handshakes go by what was read from then on. What cannot be used changes nothing. Main thread.
 //
-//   files ──changed──► read anew, equal contexts once ──right──► published, when it is something else
+//   files, secrets ──changed──► read anew, equal contexts once ──right──► published, when it is something else
 //                            ▲            └──wrong──► once more after a rest, and then logged and counted
 //                            └── a pair of key and certificate may be half written ─┘
 
@@ -13,8 +13,9 @@ import { type ReadContext, type ReadFault, type RereadInput, TlsReader } from '.
 import type { Logger } from '../../log/index.ts';
 import type { TlsFile, TlsSettings } from '../../snapshot/index.ts';
 import { type Scope, SSL_SOCKET_FACTORY_STATS, type StatsStore } from '../../stats/index.ts';
+import { secretKey } from '../secrets/secrets.ts';
 import type { FileWatches } from '../subscription/file-watches.ts';
-import { type SecretOutcome, SecretStats } from './secret-stats.ts';
+import type { ChangedContext, ChangedContexts } from './changed-contexts.ts';
 
 /** Whose connections contexts of the configuration secure. */
 export interface TlsOwner<Settings extends TlsSettings = TlsSettings> {
@@ -30,9 +31,6 @@ export interface TlsOwner<Settings extends TlsSettings = TlsSettings> {
   secure(changed: ChangedContexts<Settings>, onApplied: () => void): void;
 }
 
-/** By place. */
-export type ChangedContexts<Settings extends TlsSettings = TlsSettings> = ReadonlyMap<number, Settings>;
-
 export interface TlsReloadsDependencies {
   readonly stats: Pick<StatsStore, 'scope'>;
   readonly clock: Clock;
@@ -43,6 +41,8 @@ export interface TlsReloadsDependencies {
   readonly input: () => RereadInput;
   /** When the configuration was read, milliseconds of Unix time, or before that. */
   readonly readAtMs: number;
+  /** Files that are parts of a secret by discovery have changed, and cannot be used. @param name of the secret. */
+  readonly onRotationFailed: (name: string) => void;
 }
 
 /** What is wrong is looked at once more after this: half of it may not be written yet. */
@@ -58,6 +58,8 @@ interface Watched {
   readonly owner: TlsOwner;
   readonly scope: Scope;
   readonly stats: ReturnType<typeof allocateStats>;
+  /** Keys of those that it is made of. */
+  readonly secrets: ReadonlySet<string>;
   files: readonly TlsFile[];
   endWatch: () => void;
   isGone: boolean;
@@ -65,21 +67,22 @@ interface Watched {
 
 interface Change {
   readonly paths: Set<string>;
+  /** Names of secrets by discovery. */
+  readonly secrets: Set<string>;
   /** It has been found wrong before. */
   isRetry: boolean;
 }
 
 export class TlsReloads {
   readonly #deps: TlsReloadsDependencies;
-  readonly #secrets: SecretStats;
   readonly #watched = new Map<object, Watched>();
   #changes = new Map<Watched, Change>();
   readonly #endRetries = new Set<() => void>();
-  #isReading = false;
+  /** While there is something to be read. */
+  #reading: Promise<void> | undefined;
 
   constructor(deps: TlsReloadsDependencies) {
     this.#deps = deps;
-    this.#secrets = new SecretStats(deps.stats, deps.clock);
   }
 
   /** @param key what `remove` is told: the listener or cluster itself. */
@@ -88,9 +91,12 @@ export class TlsReloads {
     if (contexts.length === 0) return;
     const scope = this.#deps.stats.scope(owner.statPrefix);
     const stats = allocateStats(scope);
-    const watched: Watched = { owner, scope, stats, files: [], endWatch: () => {}, isGone: false };
+    const secrets = new Set(
+      contexts.flatMap((context) => context.secrets.map(({ name, source }) => secretKey(name, source))),
+    );
+    const watched: Watched = { owner, scope, stats, secrets, files: [], endWatch: () => {}, isGone: false };
     this.#watched.set(key, watched);
-    this.#watch(watched, distinct(contexts.flatMap(({ files }) => files)), this.#deps.readAtMs);
+    this.#watch(watched, filesOf(contexts), this.#deps.readAtMs);
   }
 
   /** It has no handshakes any more. @param key perhaps of one that was never added. */
@@ -101,8 +107,48 @@ export class TlsReloads {
     watched.isGone = true;
     this.#changes.delete(watched);
     watched.endWatch();
-    this.#secrets.release(watched.files);
     watched.scope.close();
+  }
+
+  /** Another one has come by discovery. @returns when the contexts are made of it that it belongs to. */
+  async secretChanged(key: string, name: string): Promise<void> {
+    for (const watched of this.#watched.values()) if (watched.secrets.has(key)) this.#note(watched, [], [name], false);
+    await this.#read();
+  }
+
+  /**
+   * Puts secrets in their places that have come, before anybody shakes hands by the contexts of an owner.
+   * @param key as of `add`, which may have been told of it. @param apply given those that are others for it, if there are any.
+   */
+  complete<Settings extends TlsSettings>(
+    key: object,
+    owner: TlsOwner<Settings>,
+    apply: (changed: ChangedContexts<Settings>) => void,
+  ): void {
+    if (!owner.contexts.some((context) => context !== undefined && context.secrets.length > 0)) return;
+    const { stats, input, log } = this.#deps;
+    const changed = new Map<number, ChangedContext<Settings>>();
+    const faults: string[] = [];
+    const contexts = owner.read(new TlsReader(input()));
+    for (const [index, former] of owner.contexts.entries()) {
+      const context = contexts[index];
+      if (former === undefined || context === undefined || former.secrets.length === 0) continue;
+      if (context.faults.length > 0) faults.push(...context.faults.map(textOf));
+      else if (!isDeepStrictEqual(context.settings, former)) changed.set(index, context);
+    }
+    const scope = stats.scope(owner.statPrefix);
+    const counts = allocateStats(scope);
+    if (faults.length > 0) {
+      counts.add('ssl_context_update_failed');
+      log.warning(`${namesOf([owner])}: secrets that have come cannot be used: ${faults.join('; ')}`);
+    }
+    if (changed.size > 0) {
+      apply(changed);
+      counts.add('ssl_context_update_by_sds', changed.size);
+    }
+    scope.close();
+    const watched = this.#watched.get(key);
+    if (watched !== undefined) this.#watch(watched, filesOf(owner.contexts), this.#deps.clock.wallMs() - TICK_MS);
   }
 
   close(): void {
@@ -113,38 +159,45 @@ export class TlsReloads {
   /** @param readAtMs when they were read, milliseconds of Unix time, or before that. */
   #watch(watched: Watched, files: readonly TlsFile[], readAtMs: number): void {
     if (isDeepStrictEqual(files, watched.files)) return;
-    this.#secrets.hold(files);
-    this.#secrets.release(watched.files);
     watched.files = files;
     watched.endWatch();
-    watched.endWatch = this.#deps.watches.follow(files, readAtMs, (paths) => this.#changed(watched, paths, false));
+    watched.endWatch = this.#deps.watches.follow(files, readAtMs, (paths) => this.#changed(watched, paths, [], false));
   }
 
-  #changed(watched: Watched, paths: Iterable<string>, isRetry: boolean): void {
+  #changed(watched: Watched, paths: Iterable<string>, secrets: Iterable<string>, isRetry: boolean): void {
+    this.#note(watched, paths, secrets, isRetry);
+    this.#deps.faults.run('reading TLS contexts again', () => this.#read());
+  }
+
+  #note(watched: Watched, paths: Iterable<string>, secrets: Iterable<string>, isRetry: boolean): void {
     if (watched.isGone) return;
-    const change = this.#changes.get(watched) ?? { paths: new Set(), isRetry };
+    const change = this.#changes.get(watched) ?? { paths: new Set(), secrets: new Set(), isRetry };
     for (const path of paths) change.paths.add(path);
+    for (const name of secrets) change.secrets.add(name);
     change.isRetry &&= isRetry;
     this.#changes.set(watched, change);
-    this.#deps.faults.run('reading TLS contexts again', () => this.#readAll());
+  }
+
+  /** Resolves when all that have been noted are read. */
+  #read(): Promise<void> {
+    this.#reading ??= this.#readAll();
+    return this.#reading;
   }
 
   async #readAll(): Promise<void> {
-    if (this.#isReading) return;
-    this.#isReading = true;
+    // All that are told of the same change.
+    await Promise.resolve();
     try {
-      // All that are told of the same change.
-      await Promise.resolve();
       while (this.#changes.size > 0) await this.#round();
     } finally {
-      this.#isReading = false;
+      this.#reading = undefined;
     }
   }
 
   async #round(): Promise<void> {
     const changes = this.#changes;
     this.#changes = new Map();
-    const round = new Round(this.#deps, this.#secrets);
+    const round = new Round(this.#deps);
     const retries: (readonly [Watched, Change])[] = [];
     const slice = new TimeSlice();
     for (const [watched, change] of changes) {
@@ -163,7 +216,7 @@ export class TlsReloads {
   #retryLater(retries: readonly (readonly [Watched, Change])[]): void {
     const end = this.#deps.clock.after(SETTLE_MS, () => {
       this.#endRetries.delete(end);
-      for (const [watched, { paths }] of retries) this.#changed(watched, paths, true);
+      for (const [watched, { paths, secrets }] of retries) this.#changed(watched, paths, secrets, true);
     });
     this.#endRetries.add(end);
   }
@@ -172,27 +225,26 @@ export class TlsReloads {
 /** Of several owners whose files have changed at a time. */
 class Round {
   readonly #deps: TlsReloadsDependencies;
-  readonly #secrets: SecretStats;
   readonly #reader: TlsReader;
   #unconfirmed: Promise<void>[] = [];
   /** By text. */
   readonly #told = { info: new Map<string, TlsOwner[]>(), warning: new Map<string, TlsOwner[]>() };
-  readonly #outcomes = new Map<string, SecretOutcome>();
+  /** Secrets whose files cannot be used. */
+  readonly #failedRotations = new Set<string>();
 
-  constructor(deps: TlsReloadsDependencies, secrets: SecretStats) {
+  constructor(deps: TlsReloadsDependencies) {
     this.#deps = deps;
-    this.#secrets = secrets;
     this.#reader = new TlsReader(deps.input());
   }
 
   /** @returns the files that count from now on, and whether one of them is wrong. */
   async take(
     watched: Watched,
-    { paths, isRetry }: Change,
+    change: Change,
   ): Promise<{ readonly files: readonly TlsFile[]; readonly isWrong: boolean }> {
     const { owner } = watched;
     const contexts = owner.read(this.#reader);
-    const changed = new Map<number, TlsSettings>();
+    const changed = new Map<number, ChangedContext>();
     const files: TlsFile[] = [];
     let isWrong = false;
     for (const [index, former] of owner.contexts.entries()) {
@@ -201,47 +253,37 @@ class Round {
       files.push(...former.files, ...context.files);
       if (context.faults.length > 0) {
         isWrong = true;
-        if (isRetry) this.#refused(watched, context, paths);
+        if (change.isRetry) this.#refused(watched, context, change);
         continue;
       }
       for (const fault of context.warnings) this.#tell('warning', textOf(fault), owner);
-      this.#note(context.files, paths, 'updated');
-      if (!isDeepStrictEqual(context.settings, former)) changed.set(index, context.settings);
+      if (!isDeepStrictEqual(context.settings, former)) changed.set(index, context);
     }
-    if (changed.size > 0) await this.#publish(watched, changed, paths);
+    if (changed.size > 0) await this.#publish(watched, changed, change);
     // Former files count while something is wrong with the others.
     const current = isWrong ? files : contexts.flatMap((context) => context?.files ?? []);
     return { files: distinct(current), isWrong };
   }
 
   end(): void {
-    for (const [secret, outcome] of this.#outcomes) this.#secrets.attempted(secret, outcome);
+    for (const name of this.#failedRotations) this.#deps.onRotationFailed(name);
     for (const level of ['info', 'warning'] as const) {
       for (const [text, owners] of this.#told[level]) this.#deps.log[level](`${namesOf(owners)}: ${text}`);
     }
   }
 
-  #refused({ owner, stats }: Watched, { faults, files }: ReadContext, paths: Set<string>): void {
+  #refused({ owner, stats }: Watched, { faults, files }: ReadContext, { paths }: Change): void {
     stats.add('ssl_context_update_failed');
-    const isUnread = faults.some(({ at }) => at.endsWith('.sds_config'));
-    this.#note(files, paths, isUnread ? 'failed' : 'rejected');
+    for (const { path, secret } of files) {
+      if (secret !== undefined && paths.has(path)) this.#failedRotations.add(secret);
+    }
     this.#tell('warning', `TLS goes on with what it had: ${faults.map(textOf).join('; ')}`, owner);
   }
 
-  #note(files: readonly TlsFile[], paths: ReadonlySet<string>, outcome: SecretOutcome['response']): void {
-    for (const { path, secret, holdsSecret } of files) {
-      if (secret === undefined || !paths.has(path)) continue;
-      const noted = this.#outcomes.get(secret) ?? { response: undefined, hasRotationFailed: false };
-      if (holdsSecret)
-        noted.response = noted.response === undefined || noted.response === 'updated' ? outcome : noted.response;
-      else noted.hasRotationFailed ||= outcome !== 'updated';
-      this.#outcomes.set(secret, noted);
-    }
-  }
-
-  async #publish(watched: Watched, changed: ChangedContexts, paths: ReadonlySet<string>): Promise<void> {
+  async #publish(watched: Watched, changed: ChangedContexts, { paths, secrets }: Change): Promise<void> {
     const { owner, stats } = watched;
-    this.#tell('info', `TLS goes by what has changed in ${[...paths].join(', ')}`, owner);
+    const places = [...paths, ...[...secrets].map((name) => `secret ${name}`)];
+    this.#tell('info', `TLS goes by what has changed in ${places.join(', ')}`, owner);
     const { clock } = this.#deps;
     const applied = Promise.withResolvers<void>();
     const endWait = clock.after(CONFIRM_LIMIT_MS, () => applied.resolve());
@@ -249,8 +291,10 @@ class Round {
       endWait();
       applied.resolve();
       if (watched.isGone) return;
-      for (const { files } of changed.values()) {
-        const isOfSecret = files.some(({ secret, path }) => secret !== undefined && paths.has(path));
+      for (const { settings } of changed.values()) {
+        const isOfSecret =
+          settings.secrets.some(({ name }) => secrets.has(name)) ||
+          settings.files.some(({ secret, path }) => secret !== undefined && paths.has(path));
         stats.add(isOfSecret ? 'ssl_context_update_by_sds' : 'ssl_context_update_by_file');
       }
     });
@@ -275,6 +319,10 @@ function allocateStats(scope: Scope) {
 function namesOf([first, ...others]: readonly TlsOwner[]): string {
   const { kind, name } = first!;
   return others.length === 0 ? `${kind} ${name}` : `${kind} ${name} and ${others.length} more`;
+}
+
+function filesOf(contexts: readonly (TlsSettings | undefined)[]): readonly TlsFile[] {
+  return distinct(contexts.flatMap((context) => context?.files ?? []));
 }
 
 /** One of each path for each secret. */

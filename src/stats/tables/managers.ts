@@ -122,7 +122,7 @@ export const SCOPE_DISCOVERY_STATS = statTable({
   on_demand_scopes: 'gauge',
 });
 
-/** sds.<name>.*, beside the rows of subscriptions: a secret in files. */
+/** sds.<name>.*, beside the rows of subscriptions: a secret that comes by discovery. */
 export const SECRET_STATS = statTable({
   /** Files that it names have changed, and cannot be used. */
   key_rotation_failed: 'counter',

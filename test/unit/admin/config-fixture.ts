@@ -101,6 +101,7 @@ function configOf(): ConfigView {
     }),
     routes: () => [],
     scopes: () => [],
+    secrets: () => [],
     listeners: () => ({
       version: '3',
       resources: [

@@ -40,6 +40,7 @@ import { HealthServer } from '../../support/health-server.ts';
 import { ManagedClusters } from '../../support/managed-clusters.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { NO_ROUTES_LEASED } from '../../support/no-routes.ts';
+import { NO_SECRETS_LEASED } from '../../support/no-secrets.ts';
 import { statsFixture } from '../../support/stats.ts';
 import { fileSources } from '../../support/subscriptions.ts';
 
@@ -223,6 +224,7 @@ describe('a fault on the main thread is contained', () => {
       drainStrategy: 'immediate',
       ticketSecret: new TicketSecret(),
       routes: NO_ROUTES_LEASED,
+      secrets: NO_SECRETS_LEASED,
       workers: {
         openListener: async () => [0],
         secureListener() {},

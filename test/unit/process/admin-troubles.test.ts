@@ -36,6 +36,7 @@ function world() {
     clusterManager: { failures: () => failures },
     routeTables: { failures: () => failures },
     scopeSets: { failures: () => [] },
+    secrets: { failures: () => failures },
     listenerManager: { failures: () => failures, listeners: () => listeners.slice(0, 1) },
   };
   return { store, block, listeners, failures, server };

@@ -1,6 +1,7 @@
 // CommonTlsContext messages → what TLS of both sides has in common.
 
 import type {
+  SecretReference,
   TlsCertificateSettings,
   TlsSettings,
   TlsValidationSettings,
@@ -11,9 +12,9 @@ import { convertCidrRanges } from '../cidr.ts';
 import type { Conversion } from '../conversion.ts';
 import type { CertificateValidationContext, CommonTlsContext } from '../messages.ts';
 import { convertCertificate } from './certificate.ts';
-import { FileTrail } from './file-trail.ts';
 import { convertParameters } from './parameters.ts';
 import { findSecret } from './secrets.ts';
+import { SourceTrail } from './source-trail.ts';
 import { convertValidation } from './validation.ts';
 
 /** Of one ALPN protocol in a handshake. */
@@ -29,8 +30,9 @@ export function convertCommonContext(
   conversion: Conversion,
   defaultMaxVersion?: TlsVersion,
 ): TlsSettings {
-  const { faults, trail = new FileTrail() } = conversion;
+  const { faults, trail = new SourceTrail() } = conversion;
   const tracked = { ...conversion, trail };
+  const certificates = message === null ? [] : convertCertificates(message, at, tracked);
   for (const [index, protocol] of (message?.alpn_protocols ?? []).entries()) {
     const length = Buffer.byteLength(protocol);
     if (length > 0 && length <= MAX_ALPN_BYTES) continue;
@@ -43,16 +45,27 @@ export function convertCommonContext(
   const logAt = `${at}.key_log`;
   return {
     files: trail.files,
+    secrets: trail.secrets,
     ...convertParameters(message?.tls_params ?? null, `${at}.tls_params`, faults, defaultMaxVersion),
     alpnProtocols: message?.alpn_protocols ?? [],
-    certificates: message === null ? [] : convertCertificates(message, at, tracked),
+    certificates,
     validation: message === null ? null : convertAnyValidation(message, at, tracked),
+    missingSecrets: missingSecrets(trail.missing, certificates),
     keyLog: keyLog && {
       path: keyLog.path,
       localRanges: convertCidrRanges(keyLog.local_address_range, `${logAt}.local_address_range`, faults),
       remoteRanges: convertCidrRanges(keyLog.remote_address_range, `${logAt}.remote_address_range`, faults),
     },
   };
+}
+
+/** Of several certificates one is enough. @param missing those that have not come. @returns names of those that nothing goes without. */
+export function missingSecrets(
+  missing: readonly SecretReference[],
+  certificates: readonly TlsCertificateSettings[],
+): readonly string[] {
+  const needed = missing.filter(({ kind }) => kind !== 'tls_certificate' || certificates.length === 0);
+  return [...new Set(needed.map(({ name }) => name))];
 }
 
 function convertCertificates(message: CommonTlsContext, at: string, conversion: Conversion): TlsCertificateSettings[] {
@@ -101,7 +114,13 @@ function convertCombined(message: CommonTlsContext, at: string, conversion: Conv
     message.combined_validation_context!;
   // Both have already broken a field rule where they are missing.
   if (base === null || config === null) return null;
-  const found = findSecret(config, 'validation_context', `${at}.validation_context_sds_secret_config`, conversion);
+  const found = findSecret(
+    config,
+    'validation_context',
+    `${at}.validation_context_sds_secret_config`,
+    conversion,
+    true,
+  );
   return found === undefined ? null : convertValidation(overlaid(base, found.message), found.at, found.conversion);
 }
 

@@ -1,21 +1,16 @@
 // DownstreamTlsContext messages → how a listener's connections are secured.
 
-import { hkdfSync } from 'node:crypto';
 import type { DownstreamTlsSettings, TlsCertificateSettings } from '../../../snapshot/index.ts';
 import { DownstreamTlsContext_OcspStaplePolicy as StaplePolicy } from '../../proto/generated/enums.ts';
 import type { Conversion } from '../conversion.ts';
 import type { FaultSink } from '../fault-sink.ts';
-import type { DataSource, DownstreamTlsContext } from '../messages.ts';
+import type { DownstreamTlsContext } from '../messages.ts';
 import { durationMsOr, valueOr } from '../units.ts';
-import { convertCommonContext } from './common-context.ts';
-import { FileTrail } from './file-trail.ts';
+import { convertCommonContext, missingSecrets } from './common-context.ts';
 import { findSecret } from './secrets.ts';
-import { convertSource, readSource, sourceName } from './source.ts';
+import { SourceTrail } from './source-trail.ts';
+import { convertTicketKeys } from './ticket-keys.ts';
 
-/** Name, HMAC key and cipher key, as Node takes them. */
-const TICKET_KEY_BYTES = 48;
-/** Of a key in a file, as other proxies write it. */
-const FILE_KEY_BYTES = 80;
 /** That of OpenSSL's ancestors and of most servers. */
 const DEFAULT_SESSION_MS = 2 * 60 * 60 * 1000;
 const STAPLING: Readonly<Record<number, DownstreamTlsSettings['stapling']>> = {
@@ -30,7 +25,7 @@ export function convertDownstreamContext(
   at: string,
   given: Conversion,
 ): DownstreamTlsSettings {
-  const { faults, trail = new FileTrail() } = given;
+  const { faults, trail = new SourceTrail() } = given;
   const conversion = { ...given, trail };
   const commonAt = `${at}.common_tls_context`;
   const common = convertCommonContext(message.common_tls_context, commonAt, conversion);
@@ -41,12 +36,14 @@ export function convertDownstreamContext(
   const requiresClientCertificate = valueOr(message.require_client_certificate, false);
   const stapling = STAPLING[message.ocsp_staple_policy] ?? 'lenient';
   checkStaples(common.certificates, stapling, at, faults);
+  const ticketKeys = message.disable_stateless_session_resumption ? null : ticketKeysOf(message, at, conversion);
   return {
     ...common,
+    missingSecrets: missingSecrets(trail.missing, common.certificates),
     requiresClientCertificate,
     requiresServerName: valueOr(message.require_sni, false),
     prefersClientCiphers: message.prefer_client_ciphers,
-    ticketKeys: message.disable_stateless_session_resumption ? null : convertTicketKeys(message, at, conversion),
+    ticketKeys,
     sessionTimeoutMs: durationMsOr(message.session_timeout, DEFAULT_SESSION_MS),
     stapling,
   };
@@ -63,7 +60,7 @@ function checkStaples(
   }
 }
 
-function convertTicketKeys(
+function ticketKeysOf(
   message: DownstreamTlsContext,
   at: string,
   conversion: Conversion,
@@ -74,26 +71,5 @@ function convertTicketKeys(
       ? own && { message: own, at: `${at}.session_ticket_keys`, conversion }
       : findSecret(config, 'session_ticket_keys', `${at}.session_ticket_keys_sds_secret_config`, conversion);
   if (found === null || found === undefined) return 'random';
-  const keys = found.message.keys.map((key, index) =>
-    readTicketKey(key, `${found.at}.keys[${index}]`, found.conversion),
-  );
-  return keys.filter((key) => key !== undefined);
-}
-
-/**
- * Node's tickets have room for shorter keys than those in files: the parts are derived from all of it, so that proxies with the
- * same file take each other's tickets.
- */
-function readTicketKey(key: DataSource, at: string, conversion: Conversion): Uint8Array | undefined {
-  const source = convertSource(key, at, conversion);
-  const bytes = readSource(source, at, conversion.faults);
-  if (bytes === null) return undefined;
-  if (bytes.length === FILE_KEY_BYTES) {
-    return new Uint8Array(hkdfSync('sha256', bytes, '', 'session ticket key', TICKET_KEY_BYTES));
-  }
-  conversion.faults.error(
-    at,
-    `${sourceName(source)} has ${bytes.length} bytes; a session ticket key has ${FILE_KEY_BYTES}`,
-  );
-  return undefined;
+  return convertTicketKeys(found.message, found.at, found.conversion);
 }

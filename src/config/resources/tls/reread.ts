@@ -7,10 +7,11 @@ import { decodeMessage } from '../../proto/wire.ts';
 import { encodeMessage } from '../../proto/wire-parts.ts';
 import { ClusterNames, type Conversion } from '../conversion.ts';
 import type { Cluster, DownstreamTlsContext, Listener, Secret, UpstreamTlsContext } from '../messages.ts';
+import type { SourceContext } from '../source-context.ts';
 import { upstreamMessagesOf } from '../upstream-transport.ts';
 import { convertDownstreamContext } from './downstream-context.ts';
-import { FileTrail } from './file-trail.ts';
-import { staticSecrets } from './secrets.ts';
+import { type DiscoveredSecrets, staticSecrets } from './secrets.ts';
+import { SourceTrail } from './source-trail.ts';
 import { tlsContextOf } from './transport-socket.ts';
 import { convertUpstreamContext } from './upstream-context.ts';
 
@@ -27,6 +28,8 @@ export interface ReadFault {
 export interface ReadContext<Settings extends TlsSettings = TlsSettings> {
   /** Of use only where there are no faults. */
   readonly settings: Settings;
+  /** The same without secrets that have come by discovery: what the configuration itself says, by which it is compared. */
+  readonly configured: Settings;
   readonly faults: readonly ReadFault[];
   readonly warnings: readonly ReadFault[];
   /** All that were looked at, also where a fault was found. */
@@ -37,16 +40,19 @@ export interface RereadInput {
   /** Messages of the bootstrap's secrets. */
   readonly secrets: readonly Uint8Array[];
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
+  /** As of Conversion. */
+  readonly sources?: SourceContext | undefined;
+  readonly discoveredSecrets?: DiscoveredSecrets | undefined;
 }
 
 export class TlsReader {
   readonly #downstream: ContextReader<DownstreamTlsContext, DownstreamTlsSettings>;
   readonly #upstream: ContextReader<UpstreamTlsContext, UpstreamTlsSettings>;
 
-  constructor({ secrets, environment }: RereadInput) {
+  constructor({ secrets, ...given }: RereadInput) {
     const type = protoSchema().messageType(`${TLS}.Secret`);
     const messages = secrets.map((bytes) => decodeMessage(type, bytes) as unknown as Secret);
-    const conversion = { clusters: NO_CLUSTERS, secrets: staticSecrets(messages, 'secrets', NOWHERE), environment };
+    const conversion = { ...given, clusters: ANY_CLUSTERS, secrets: staticSecrets(messages, 'secrets', NOWHERE) };
     this.#downstream = new ContextReader('DownstreamTlsContext', convertDownstreamContext, conversion);
     this.#upstream = new ContextReader('UpstreamTlsContext', convertUpstreamContext, conversion);
   }
@@ -91,7 +97,7 @@ class ContextReader<Message extends object, Settings extends TlsSettings> {
     if (known !== undefined) return known;
     const faults: ReadFault[] = [];
     const warnings: ReadFault[] = [];
-    const trail = new FileTrail();
+    const trail = new SourceTrail();
     const settings = this.#convert(context, '', {
       ...this.#conversion,
       faults: {
@@ -100,15 +106,25 @@ class ContextReader<Message extends object, Settings extends TlsSettings> {
       },
       trail,
     });
-    const read = { settings, faults, warnings, files: trail.files };
+    const configured = settings.secrets.length === 0 ? settings : this.#readConfigured(context);
+    const read = { settings, configured, faults, warnings, files: trail.files };
     this.#known.set(key, read);
     return read;
+  }
+
+  #readConfigured(context: Message): Settings {
+    return this.#convert(context, '', {
+      ...this.#conversion,
+      discoveredSecrets: undefined,
+      faults: NOWHERE,
+      trail: new SourceTrail(),
+    });
   }
 }
 
 /** Secrets of the bootstrap have been checked when it was loaded. */
 const NOWHERE = { error: (): void => {}, warning: (): void => {} };
-const NO_CLUSTERS = new ClusterNames([]);
+const ANY_CLUSTERS = new ClusterNames([], { areUnknown: true });
 
 function withoutDot(at: string): string {
   return at.replace(/^\./, '');

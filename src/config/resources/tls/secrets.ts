@@ -1,21 +1,15 @@
-// Secrets that TLS contexts ask for by name: those of the bootstrap, and those in files that hold a list of them.
+// Secrets that TLS contexts ask for by name: those of the bootstrap, and those that come by discovery, now or later.
 
-import { FaultList } from '../../fault-list.ts';
-import { loadMessage } from '../../proto/load-message.ts';
-import { protoSchema } from '../../proto/root.ts';
-import { UnknownFieldPolicy } from '../../proto/unknown-fields.ts';
+import type { ConfigSourceSettings, SecretKind } from '../../../snapshot/index.ts';
 import { quote } from '../../source/node.ts';
+import { convertConfigSource } from '../config-source.ts';
 import type { Conversion } from '../conversion.ts';
-import { openExtension } from '../extension.ts';
 import type { FaultSink } from '../fault-sink.ts';
-import type { DiscoveryResponse, SdsSecretConfig, Secret } from '../messages.ts';
-
-const DISCOVERY_RESPONSE = 'proxy.service.discovery.v3.DiscoveryResponse';
-const SECRET = 'proxy.extensions.transport_sockets.tls.v3.Secret';
+import type { SdsSecretConfig, Secret } from '../messages.ts';
 
 export interface FoundSecret {
   readonly message: Secret;
-  /** Path of the secret where it stands in the bootstrap; of what asks for it where it stands elsewhere. */
+  /** Path of the secret where it stands in the bootstrap; of what asks for it where it comes from elsewhere. */
   readonly at: string;
 }
 
@@ -30,6 +24,9 @@ export interface FoundPart<Message> {
 /** Those of the bootstrap, by name. */
 export type StaticSecrets = ReadonlyMap<string, FoundSecret>;
 
+/** Those that have come by discovery; undefined for one that has not. */
+export type DiscoveredSecrets = (name: string, source: ConfigSourceSettings) => Secret | undefined;
+
 /** @param at path of the list. */
 export function staticSecrets(messages: readonly Secret[], at: string, faults: FaultSink): StaticSecrets {
   const secrets = new Map<string, FoundSecret>();
@@ -41,28 +38,40 @@ export function staticSecrets(messages: readonly Secret[], at: string, faults: F
   return secrets;
 }
 
-/** @param type the kind of secret that is wanted. @returns undefined after a fault. */
-export function findSecret<Type extends NonNullable<Secret['type']>>(
+/**
+ * @param kind of the secret that is wanted.
+ * @param isOverlay what it says is added to what the context says itself.
+ * @returns undefined after a fault, and for a secret that has not come, which the trail tells.
+ */
+export function findSecret<Kind extends SecretKind>(
   config: SdsSecretConfig,
-  type: Type,
+  kind: Kind,
   at: string,
   conversion: Conversion,
-): FoundPart<NonNullable<Secret[Type]>> | undefined {
+  isOverlay = false,
+): FoundPart<NonNullable<Secret[Kind]>> | undefined {
   const isStatic = config.sds_config === null;
-  const found = isStatic ? findStatic(config.name, at, conversion) : findInFile(config, at, conversion);
+  const found = isStatic
+    ? findStatic(config.name, at, conversion)
+    : findDiscovered(config, kind, at, conversion, isOverlay);
   if (found === undefined) return undefined;
-  const message = found.message[type];
-  if (found.message.type === type && message !== null) {
-    const isOwn = found.at !== at;
-    const trail = isStatic ? conversion.trail : conversion.trail?.ofSecret(config.name);
-    return {
-      message: message as NonNullable<Secret[Type]>,
-      at: isOwn ? `${found.at}.${type}` : at,
-      conversion: { ...conversion, trail },
-    };
+  const message = secretPart(found.message, kind);
+  if (message === undefined) {
+    conversion.faults.error(`${at}.name`, kindFault(found.message, kind));
+    return undefined;
   }
-  conversion.faults.error(`${at}.name`, `secret ${quote(config.name)} is no ${type}`);
-  return undefined;
+  const trail = isStatic ? conversion.trail : conversion.trail?.ofSecret(config.name);
+  return { message, at: isStatic ? `${found.at}.${kind}` : at, conversion: { ...conversion, trail } };
+}
+
+/** @returns undefined for a secret of another kind. */
+export function secretPart<Kind extends SecretKind>(secret: Secret, kind: Kind): NonNullable<Secret[Kind]> | undefined {
+  const message = secret.type === kind ? secret[kind] : null;
+  return message === null ? undefined : (message as NonNullable<Secret[Kind]>);
+}
+
+export function kindFault({ name, type }: Secret, kind: SecretKind): string {
+  return `secret ${quote(name)} is no ${kind}${type === undefined ? '' : `, but a ${type}`}`;
 }
 
 function findStatic(name: string, at: string, { secrets, faults }: Conversion): FoundSecret | undefined {
@@ -71,31 +80,18 @@ function findStatic(name: string, at: string, { secrets, faults }: Conversion): 
   return found;
 }
 
-function findInFile(
-  { name, sds_config }: SdsSecretConfig,
+function findDiscovered(
+  { name, sds_config: config }: SdsSecretConfig,
+  kind: SecretKind,
   at: string,
-  { faults, trail }: Conversion,
+  conversion: Conversion,
+  isOverlay: boolean,
 ): FoundSecret | undefined {
-  const path = sds_config?.path_config_source?.path ?? sds_config?.path ?? '';
-  // Sources other than files have been refused by the support table.
-  if (path === '') return undefined;
-  trail?.noteSecret(path, name, sds_config?.path_config_source?.watched_directory ?? null);
-  const list = new FaultList();
-  const type = protoSchema().messageType(DISCOVERY_RESPONSE);
-  const options = { faults: list, unknownFields: new UnknownFieldPolicy('reject') };
-  const loaded = loadMessage(type, { configPath: path, configYaml: '' }, options);
-  const fault = list.all.find(({ severity }) => severity === 'error');
-  if (loaded === undefined || fault !== undefined) {
-    faults.error(`${at}.sds_config`, `${quote(path)} cannot be used: ${fault?.message ?? 'it is empty'}`);
-    return undefined;
-  }
-  const { resources } = loaded.message as unknown as DiscoveryResponse;
-  for (const resource of resources) {
-    const opened = openExtension(resource);
-    if (opened?.typeName !== SECRET) continue;
-    const message = opened.message as Secret;
-    if (message.name === name) return { message, at };
-  }
-  faults.error(`${at}.name`, `${quote(path)} holds no secret ${quote(name)}`);
-  return undefined;
+  const source = convertConfigSource(config!, `${at}.sds_config`, conversion);
+  // The older interface has no rule for it.
+  if (name === '') conversion.faults.error(`${at}.name`, 'is required: sds_config is asked by it');
+  if (source === undefined || name === '') return undefined;
+  const message = conversion.discoveredSecrets?.(name, source);
+  conversion.trail?.noteSecret({ name, kind, isOverlay, source }, message === undefined);
+  return message && { message, at };
 }

@@ -23,8 +23,9 @@ export function convertUpstreamContext(
   const isNamed = isIP(message.sni) === 0;
   if (!isNamed) faults.warning(`${at}.sni`, `${quote(message.sni)} is an address, which no server is asked for`);
   const { trustedCa, sources } = common.validation ?? { trustedCa: null, sources: { trustedCa: null } };
+  const isComing = common.validation === null && common.secrets.some(({ kind }) => kind === 'validation_context');
   // What cannot be read has been told of.
-  const isTrustWanted = trustedCa !== null || sources.trustedCa !== null;
+  const isTrustWanted = trustedCa !== null || sources.trustedCa !== null || isComing;
   if (message.auto_sni_san_validation && !isTrustWanted) {
     faults.error(`${at}.auto_sni_san_validation`, 'says nothing unless trusted_ca says whom to believe');
   }

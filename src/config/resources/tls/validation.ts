@@ -20,10 +20,12 @@ const SAN_TYPES: Readonly<Record<number, SubjectAltNameMatch['type']>> = {
   [SanType.IP_ADDRESS]: 'ip',
 };
 
+/** @param isPart it is to be laid over another one, which may say what is missing here. */
 export function convertValidation(
   message: CertificateValidationContext,
   at: string,
   given: Conversion,
+  isPart = false,
 ): TlsValidationSettings {
   const conversion = { ...given, trail: given.trail?.inFolder(message.watched_directory) };
   const { faults } = conversion;
@@ -38,7 +40,7 @@ export function convertValidation(
     faults.warning(`${at}.system_root_certs`, 'trusted_ca takes its place');
   }
   // Where authorities cannot be read that has been said, and is the only fault.
-  const isTrustWanted = trusted !== null || message.trusted_ca !== null;
+  const isTrustWanted = trusted !== null || message.trusted_ca !== null || isPart;
   if (!isTrustWanted && subjectAltNames.length > 0) {
     faults.error(at, 'names of a certificate say nothing unless trusted_ca says whom to believe');
   }

@@ -151,19 +151,6 @@ export const TLS_CONTEXT_SUPPORT: SupportTable = {
   },
   [`${TLS}.SdsSecretConfig`]: {
     otherwise: rejected(),
-    fields: { name: supported(), sds_config: supportedAs('secrets', 'a file, read again when it changes') },
-  },
-  'proxy.config.core.v3.ConfigSource (secrets)': {
-    otherwise: rejected(),
-    fields: {
-      path: supported(),
-      path_config_source: supportedAs('secrets'),
-      initial_fetch_timeout: warned('files are there or not'),
-      resource_api_version: supportedWhole(),
-    },
-  },
-  'proxy.config.core.v3.PathConfigSource (secrets)': {
-    otherwise: rejected(),
-    fields: { path: supported(), watched_directory: supportedWhole() },
+    fields: { name: supported(), sds_config: supported('secrets of the bootstrap when absent') },
   },
 };

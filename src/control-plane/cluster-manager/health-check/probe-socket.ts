@@ -64,6 +64,11 @@ export class ProbeSocket {
       this.#open(this.#raw);
       return;
     }
+    this.#reason = security.refuse();
+    if (this.#reason !== undefined) {
+      this.#lost();
+      return;
+    }
     const onTurn = (): void => this.#shake(security, target, protocols);
     this.#turn = security.awaitTurn(this.#faults.handler(WHERE, onTurn));
   }

@@ -11,10 +11,10 @@ import {
   type UpstreamTlsSettings,
   upstreamContextsOf,
 } from '../../../snapshot/index.ts';
-import { HEALTH_CHECK_STATS, type StatsStore, TLS_STATS } from '../../../stats/index.ts';
+import { HEALTH_CHECK_STATS, SSL_SOCKET_FACTORY_STATS, type StatsStore, TLS_STATS } from '../../../stats/index.ts';
 import { ClientTls, type TlsTarget } from '../../../tls/client-tls.ts';
 import { curveOf } from '../../../tls/curve-name.ts';
-import { isOpensslError } from '../../../tls/failure.ts';
+import { isOpensslError, notReadyText } from '../../../tls/failure.ts';
 import { REFUSAL_STATS, refusalText } from '../../../tls/refusal.ts';
 import type { HandshakeTurn, HandshakeTurns } from './handshake-turns.ts';
 
@@ -30,6 +30,8 @@ export interface AwaitingCheck {
 
 /** What probes of one host ask. */
 export interface ProbeSecurity {
+  /** Asked once for each handshake. @returns why it may not begin; undefined when it may. */
+  refuse(): string | undefined;
   /** @param begin called once, now or later, unless the turn ends before. */
   awaitTurn(begin: () => void): HandshakeTurn;
   /** @param protocols what the probe speaks, for settings that offer nothing by ALPN. */
@@ -50,6 +52,7 @@ export class ProbeTls {
   readonly #matches: ClusterSettings['transportSocketMatches'];
   readonly #turns: HandshakeTurns;
   readonly #stats;
+  readonly #factoryStats;
   readonly #checkStats;
   readonly #scope;
   /** By place (upstreamContextsOf). */
@@ -66,6 +69,7 @@ export class ProbeTls {
     this.#matches = cluster.transportSocketMatches;
     this.#turns = turns;
     this.#stats = stats.scope(`${prefix}ssl.`).allocate(TLS_STATS);
+    this.#factoryStats = stats.scope(`${prefix}client_ssl_socket_factory.`).allocate(SSL_SOCKET_FACTORY_STATS);
     this.#checkStats = stats.scope(`${prefix}health_check.`).allocate(HEALTH_CHECK_STATS);
     // Workers name the same stats below the same prefix.
     this.#scope = stats.scope(prefix);
@@ -86,6 +90,12 @@ export class ProbeTls {
     const place = 1 + socketMatchOf(this.#matches ?? [], transportMetadata ?? host.metadata);
     if (this.#clients[place] === undefined) return undefined;
     return {
+      refuse: () => {
+        const { missingSecrets } = this.#clients[place]!.settings;
+        if (missingSecrets.length === 0) return undefined;
+        this.#factoryStats.add('upstream_context_secrets_not_ready');
+        return notReadyText(missingSecrets);
+      },
       awaitTurn: (begin) => this.#awaitTurn(check, begin),
       begin: (raw, label, protocols) => {
         // Not before: while the handshake waited for its turn, settings may have come anew.

@@ -14,7 +14,7 @@
 
 import type { Socket } from 'node:net';
 import type { TLSSocket, TLSSocketOptions } from 'node:tls';
-import { isOpensslError, tlsFailureText } from '../../../tls/failure.ts';
+import { isOpensslError, NOT_READY_TEXT, tlsFailureText } from '../../../tls/failure.ts';
 import { type Arrival, ArrivalTimer } from '../../network/arrival-timer.ts';
 import type { DownstreamConnection } from '../../network/downstream-connection.ts';
 import { HeldBytes } from '../../network/held-bytes.ts';
@@ -34,6 +34,8 @@ export interface HandshakeOwner {
   readonly context: WorkerContext;
   /** 0 for no limit. */
   readonly timeoutMs: number;
+  /** False while there is nothing to shake hands with. */
+  readonly isReady: boolean;
   /** Of the TLS socket that is about to be made. @param bytes the client's first ones; borrowed. */
   optionsFor(bytes: Buffer): TLSSocketOptions;
   /** Before the first byte of the handshake. */
@@ -78,6 +80,10 @@ export class Handshake implements SocketOwner, Arrival, PacedHandshake {
     this.#raw = connection.socket;
     this.#timer = new ArrivalTimer(this, context.wheel, context.clock.monotonicMs(), timeoutMs);
     attachAccepted(this.#raw, this, context.readMode, context.codec.readBuffer);
+    if (!owner.isReady) {
+      connection.transportFailure = NOT_READY_TEXT;
+      this.destroy();
+    }
   }
 
   destroy(): void {

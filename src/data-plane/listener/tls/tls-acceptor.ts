@@ -4,7 +4,7 @@
 import { X509Certificate } from 'node:crypto';
 import type { SecureContext, TLSSocket, TLSSocketOptions } from 'node:tls';
 import type { DownstreamTlsSettings, DownstreamTlsSnapshot, TlsCertificateSettings } from '../../../snapshot/index.ts';
-import { TLS_STATS } from '../../../stats/index.ts';
+import { SSL_SOCKET_FACTORY_STATS, TLS_STATS } from '../../../stats/index.ts';
 import { type PeerFault, PeerVerifier } from '../../../tls/peer-verifier.ts';
 import type { DownstreamConnection } from '../../network/downstream-connection.ts';
 import { type CertificateFacts, ConnectionTls, certificateFacts } from '../../network/tls/connection-tls.ts';
@@ -38,6 +38,7 @@ export class TlsAcceptor implements HandshakeOwner {
   readonly #owner: SecuredOwner;
   readonly #statScope: string;
   readonly #statBase: number;
+  readonly #factoryBase: number;
   readonly #shaking = new Set<Handshake>();
   #settings: DownstreamTlsSettings;
   #verifier: PeerVerifier | null = null;
@@ -56,6 +57,7 @@ export class TlsAcceptor implements HandshakeOwner {
     this.#statScope = snapshot.statScope;
     context.stats.openScope(this.#statScope);
     this.#statBase = context.stats.base(snapshot.statBlock);
+    this.#factoryBase = context.stats.base(snapshot.factoryBlock);
     this.#settings = snapshot.settings;
     this.update(snapshot);
   }
@@ -71,11 +73,17 @@ export class TlsAcceptor implements HandshakeOwner {
     return this.#shaking.size;
   }
 
+  /** False while secrets are missing that no handshake goes without. */
+  get isReady(): boolean {
+    return this.#settings.missingSecrets.length === 0;
+  }
+
   /** For handshakes from now on. */
   update({ settings, ticketKeys }: Pick<DownstreamTlsSnapshot, 'settings' | 'ticketKeys'>): void {
+    this.#settings = settings;
+    if (!this.isReady) return;
     const contexts = new ServerContexts(settings, ticketKeys);
     const { validation, requiresClientCertificate, alpnProtocols } = settings;
-    this.#settings = settings;
     this.#verifier = validation && new PeerVerifier(validation);
     this.#own =
       settings.certificates.length === 1 ? certificateFacts(new X509Certificate(settings.certificates[0]!.leaf)) : null;
@@ -110,6 +118,11 @@ export class TlsAcceptor implements HandshakeOwner {
   }
 
   accept(connection: DownstreamConnection): void {
+    if (!this.isReady) {
+      this.context.stats.values[
+        this.#factoryBase + SSL_SOCKET_FACTORY_STATS.index.downstream_context_secrets_not_ready
+      ]! += 1;
+    }
     this.#shaking.add(new Handshake(this, connection));
   }
 

@@ -71,7 +71,14 @@ export class SecuredSocket implements PacedHandshake {
   }
 
   #ask(): void {
-    if (!this.#isDone) this.#context.handshakes.ask(this, true);
+    if (this.#isDone) return;
+    const refusal = this.#tls.refuse();
+    if (refusal === undefined) {
+      this.#context.handshakes.ask(this, true);
+      return;
+    }
+    this.#error = refusal;
+    this.#end();
   }
 
   /** For the queue: its turn has come. */

@@ -15,11 +15,11 @@ export class Transports {
   /** That of the cluster, then those of the matches. */
   readonly #byPlace: readonly (UpstreamTls | null)[];
 
-  private constructor(context: WorkerContext, { settings, tlsBlock }: ClusterSnapshot, scope: string) {
-    const statBase = context.stats.base(tlsBlock);
+  private constructor(context: WorkerContext, { settings, tlsBlock, tlsFactoryBlock }: ClusterSnapshot, scope: string) {
+    const bases = { tls: context.stats.base(tlsBlock), factory: context.stats.base(tlsFactoryBlock) };
     this.#matches = settings.transportSocketMatches;
     this.#byPlace = upstreamContextsOf(settings).map((tls) =>
-      tls === undefined ? null : new UpstreamTls(context, tls, statBase, scope),
+      tls === undefined ? null : new UpstreamTls(context, tls, bases, scope),
     );
   }
 

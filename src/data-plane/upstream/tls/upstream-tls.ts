@@ -5,10 +5,10 @@ import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { parseIp } from '../../../base/ip-number.ts';
 import type { UpstreamTlsSettings } from '../../../snapshot/index.ts';
-import { TLS_STATS } from '../../../stats/index.ts';
+import { SSL_SOCKET_FACTORY_STATS, TLS_STATS } from '../../../stats/index.ts';
 import { ClientTls, type TlsTarget } from '../../../tls/client-tls.ts';
 import { curveOf } from '../../../tls/curve-name.ts';
-import { isOpensslError, peerRefusal, type TlsError } from '../../../tls/failure.ts';
+import { isOpensslError, notReadyFault, peerRefusal, type TlsError } from '../../../tls/failure.ts';
 import type { PeerFault } from '../../../tls/peer-verifier.ts';
 import { REFUSAL_STATS, refusalText } from '../../../tls/refusal.ts';
 import { KeyLog } from '../../listener/tls/key-log.ts';
@@ -17,17 +17,25 @@ import type { WorkerContext } from '../../worker-context.ts';
 
 const stats = TLS_STATS.index;
 
+/** In this worker's slab. */
+export interface UpstreamTlsCells {
+  /** First cell of TLS_STATS. */
+  readonly tls: number;
+  /** Of SSL_SOCKET_FACTORY_STATS. */
+  readonly factory: number;
+}
+
 export class UpstreamTls {
   readonly #context: WorkerContext;
-  readonly #statBase: number;
+  readonly #bases: UpstreamTlsCells;
   /** Of the cluster, with its final dot. */
   readonly #scope: string;
   #client: ClientTls;
   #keyLog: KeyLog | null = null;
 
-  constructor(context: WorkerContext, settings: UpstreamTlsSettings, statBase: number, scope: string) {
+  constructor(context: WorkerContext, settings: UpstreamTlsSettings, bases: UpstreamTlsCells, scope: string) {
     this.#context = context;
-    this.#statBase = statBase;
+    this.#bases = bases;
     this.#scope = scope;
     this.#client = new ClientTls(settings);
     this.#openKeyLog();
@@ -41,6 +49,15 @@ export class UpstreamTls {
   update(settings: UpstreamTlsSettings): void {
     this.#client = new ClientTls(settings);
     this.#openKeyLog();
+  }
+
+  /** Asked once for each handshake. @returns why it may not begin: secrets are missing that none goes without. */
+  refuse(): TlsError | undefined {
+    const { missingSecrets } = this.settings;
+    if (missingSecrets.length === 0) return undefined;
+    const { upstream_context_secrets_not_ready: row } = SSL_SOCKET_FACTORY_STATS.index;
+    this.#context.stats.values[this.#bases.factory + row]! += 1;
+    return notReadyFault(missingSecrets);
   }
 
   /** Begins a handshake. Whoever is told of `secureConnect` calls `judge` of the handshake. */
@@ -71,7 +88,7 @@ export class UpstreamTls {
   }
 
   #count(stat: number): void {
-    this.#context.stats.values[this.#statBase + stat]! += 1;
+    this.#context.stats.values[this.#bases.tls + stat]! += 1;
   }
 
   #openKeyLog(): void {

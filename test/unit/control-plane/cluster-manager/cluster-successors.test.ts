@@ -5,7 +5,8 @@ import { mkdtempSync, realpathSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import type { ChangedTls, ManagedCluster } from '../../../../src/control-plane/cluster-manager/managed-cluster.ts';
+import type { ManagedCluster } from '../../../../src/control-plane/cluster-manager/managed-cluster.ts';
+import type { ChangedContexts } from '../../../../src/control-plane/tls/changed-contexts.ts';
 import type { ClusterSettings, UpstreamTlsSettings } from '../../../../src/snapshot/index.ts';
 import type { JsonObject } from '../../../support/bootstrap.ts';
 import { DnsServer } from '../../../support/dns-server.ts';
@@ -205,7 +206,10 @@ describe('a cluster whose TLS comes anew', () => {
   const TLS = 'type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext';
   const secured = (sni: string, fields: JsonObject = {}): ClusterSettings =>
     clusterAt([1], { transport_socket: { name: 'tls', typed_config: { '@type': TLS, sni } }, ...fields });
-  const change = (sni: string): ChangedTls => new Map([[0, secured(sni).tls!]]);
+  const change = (sni: string): ChangedContexts<UpstreamTlsSettings> => {
+    const { tls } = secured(sni);
+    return new Map([[0, { settings: tls!, configured: tls! }]]);
+  };
   const servedName = ({ manager }: ManagedClusters): string | undefined =>
     manager.snapshots()[0]?.settings.tls?.serverName;
 
@@ -234,6 +238,7 @@ describe('a cluster whose TLS comes anew', () => {
     const observed: string[] = [];
     const seen: ManagedCluster[] = [];
     manager.observer = {
+      complete: () => observed.push('completed'),
       add: (cluster) => {
         seen.push(cluster);
         observed.push(`+${cluster.settings.tls?.serverName}`);

@@ -25,6 +25,7 @@ import {
 import { NO_FAULTS } from '../../../support/faults.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { NO_ROUTES_LEASED } from '../../../support/no-routes.ts';
+import { NO_SECRETS_LEASED } from '../../../support/no-secrets.ts';
 import { leaveSocket } from '../../../support/stale-socket.ts';
 import { statsFixture } from '../../../support/stats.ts';
 
@@ -65,6 +66,7 @@ class Fixture {
       drainStrategy: 'immediate',
       ticketSecret: new TicketSecret(),
       routes: NO_ROUTES_LEASED,
+      secrets: NO_SECRETS_LEASED,
       workers: {
         openListener: (snapshot, predecessor) => this.#opened(snapshot, predecessor),
         secureListener: (_listener, _chains, applied) => applied(),
@@ -207,7 +209,11 @@ describe('listeners that come and go', () => {
     const { manager, opened, changed, stopped, clock } = fixture;
     const before = fixture.held;
     const added: string[] = [];
-    manager.observer = { add: () => added.push('add'), remove: () => added.push('remove') };
+    manager.observer = {
+      complete: () => added.push('complete'),
+      add: () => added.push('add'),
+      remove: () => added.push('remove'),
+    };
     await manager.put(chained('a', 'b'), 'one');
     const held = fixture.held;
     const first = opened[0]!.snapshot;
@@ -221,7 +227,7 @@ describe('listeners that come and go', () => {
     assert.deepEqual([...manager.listeners()][0]!.snapshot, snapshot);
     assert.deepEqual([fixture.states, opened.length, stopped.length], [[['new', 'two', 'active']], 1, 0]);
     assert.equal(manager.dump()[0]!.updatedMs, clock.wallMs());
-    assert.deepEqual(added, ['add', 'remove', 'add']);
+    assert.deepEqual(added, ['complete', 'add', 'complete', 'remove', 'add']);
     const names = ['listener_modified', 'listener_in_place_updated', 'total_filter_chains_draining'];
     assert.deepEqual(
       names.map((name) => fixture.value(name)),

@@ -56,13 +56,13 @@ describe('what is not initialized yet', () => {
     const listenerIsReady = init.add('Listener-init-target main');
     using clusters = new ManagedClusters([clusterSettings(dns)]);
     const listenersAtStart = [[listeners[0]!, messages.listeners[0]!]] as const;
-    const listenersNow = { dump: () => [], missingRoutes: () => ['RdsRouteConfigSubscription init web'] };
+    const listenersNow = { dump: () => [], missing: () => ['RdsRouteConfigSubscription init web', 'SdsApi own'] };
     const sources = { init, clusters: clusters.manager, listeners: listenersNow, listenersAtStart };
     const shown = () => [...unready(sources)].map(({ component, name, targets }) => [component, name, ...targets]);
     const cluster = ['cluster', 'web', 'first resolution of web.example'];
     assert.deepEqual(shown(), [
       ['server', '', 'worker threads', 'Listener-init-target main'],
-      ['listener', 'main', 'Listener-init-target main', 'RdsRouteConfigSubscription init web'],
+      ['listener', 'main', 'Listener-init-target main', 'RdsRouteConfigSubscription init web', 'SdsApi own'],
       cluster,
     ]);
     listenerIsReady();
@@ -87,7 +87,7 @@ describe('what is not initialized yet', () => {
         ...unready({
           init: at,
           clusters: { warming: () => [] },
-          listeners: { dump, missingRoutes: () => [] },
+          listeners: { dump, missing: () => [] },
           listenersAtStart: [],
         }),
       ].map(({ component, name, targets }) => [component, name, targets]);

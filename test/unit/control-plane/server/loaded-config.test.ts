@@ -5,6 +5,7 @@ import { describe, it } from 'node:test';
 import type { ListenerManager } from '../../../../src/control-plane/listener-manager/listener-manager.ts';
 import type { RouteTables } from '../../../../src/control-plane/routes/route-tables.ts';
 import type { ScopeSets } from '../../../../src/control-plane/routes/scope-sets.ts';
+import type { Secrets } from '../../../../src/control-plane/secrets/secrets.ts';
 import { LoadedConfig } from '../../../../src/control-plane/server/loaded-config.ts';
 import { HealthFlag } from '../../../../src/wasm/shared-memory.ts';
 import { assigned, clusterSettings, member, mustLoad } from '../../../support/bootstrap.ts';
@@ -14,6 +15,7 @@ const OTHERS = {
   listenerManager: { version: '3', dump: () => [] } as unknown as ListenerManager,
   routeTables: { dump: () => [] } as unknown as RouteTables,
   scopeSets: { dump: () => [] } as unknown as ScopeSets,
+  secrets: { dump: () => [] } as unknown as Secrets,
 };
 const NONE = mustLoad({});
 

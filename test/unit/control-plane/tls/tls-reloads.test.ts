@@ -1,22 +1,27 @@
 import assert from 'node:assert/strict';
 import { copyFileSync, writeFileSync } from 'node:fs';
-import path from 'node:path';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { FaultBoundary } from '../../../../src/base/fault-boundary.ts';
-import { loadBootstrap } from '../../../../src/config/index.ts';
+import { loadBootstrap, protoSchema, type SecretMessage } from '../../../../src/config/index.ts';
+import { decodeMessage } from '../../../../src/config/proto/wire.ts';
 import type { ActiveListener } from '../../../../src/control-plane/listener-manager/active-listener.ts';
 import type { ListenerManager } from '../../../../src/control-plane/listener-manager/listener-manager.ts';
+import { secretKey } from '../../../../src/control-plane/secrets/secrets.ts';
 import type { FileWatches, WatchedFile } from '../../../../src/control-plane/subscription/file-watches.ts';
+import type { ChangedContexts } from '../../../../src/control-plane/tls/changed-contexts.ts';
 import { ListenerTls } from '../../../../src/control-plane/tls/tls-owners.ts';
-import { type ChangedContexts, TlsReloads } from '../../../../src/control-plane/tls/tls-reloads.ts';
+import { TlsReloads } from '../../../../src/control-plane/tls/tls-reloads.ts';
 import { Loggers } from '../../../../src/log/index.ts';
+import type { JsonObject } from '../../../support/bootstrap.ts';
 import { CertificateFolder, type TestCertificate } from '../../../support/certificates.ts';
+import { bytesOf } from '../../../support/control-plane.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { statsFixture } from '../../../support/stats.ts';
 import { bootstrapOf, pair, tlsListener } from '../../../support/tls-config.ts';
 
 const SETTLE_MS = 1_000;
+const SECRET = 'proxy.extensions.transport_sockets.tls.v3.Secret';
 
 let folder: CertificateFolder;
 let one: TestCertificate;
@@ -59,6 +64,9 @@ class Fixture {
   readonly log: string[] = [];
   readonly secured: { readonly name: string; readonly changed: ChangedContexts; readonly apply: () => void }[] = [];
   readonly listeners: readonly ActiveListener[];
+  /** Those that have come. */
+  readonly secrets = new Map<string, SecretMessage>();
+  readonly failedRotations: string[] = [];
   readonly reloads: TlsReloads;
 
   constructor(count: number, common: object = { tls_certificates: [pair(used)] }) {
@@ -69,7 +77,14 @@ class Fixture {
     const { messages } = loaded.bootstrap;
     this.listeners = loaded.bootstrap.listeners.map((settings, index) => {
       // All of a listener that is looked at.
-      return { name: settings.name, settings, message: messages.listeners[index] } as ActiveListener;
+      const filterChains = settings.filterChains.map(({ tls }) => ({ tls: { settings: tls } }));
+      const snapshot = { filterChains, defaultFilterChain: null };
+      return {
+        name: settings.name,
+        settings,
+        snapshot,
+        message: messages.listeners[index],
+      } as unknown as ActiveListener;
     });
     const sink = { write: ({ message }: { message: string }) => void this.log.push(message) };
     this.reloads = new TlsReloads({
@@ -78,8 +93,12 @@ class Fixture {
       faults: new FaultBoundary((where, error) => assert.fail(`${where}: ${(error as Error).message}`)),
       log: new Loggers({ levels: { default: 'debug' }, threadId: 0, sink }).get('secret'),
       watches: this.watches as unknown as FileWatches,
-      input: () => ({ secrets: messages.secrets }),
+      input: () => ({
+        secrets: messages.secrets,
+        discoveredSecrets: (name) => this.secrets.get(name),
+      }),
       readAtMs: 0,
+      onRotationFailed: (name) => void this.failedRotations.push(name),
     });
     const secure: ListenerManager['secure'] = ({ name }, changed, apply) =>
       void this.secured.push({ name, changed, apply });
@@ -107,7 +126,7 @@ describe('TLS contexts whose files change', () => {
     write(two, two);
     fixture.clock.turn(SETTLE_MS);
     await eventually(() => fixture.secured.length === 1, 'the new pair');
-    assert.equal(fixture.secured[0]!.changed.get(0)!.certificates[0]!.leaf, two.certificate);
+    assert.equal(fixture.secured[0]!.changed.get(0)!.settings.certificates[0]!.leaf, two.certificate);
     assert.equal(fixture.count('ssl_context_update_by_file'), 0);
     fixture.secured[0]!.apply();
     assert.equal(fixture.count('ssl_context_update_by_file'), 1);
@@ -141,7 +160,7 @@ describe('TLS contexts whose files change', () => {
       await eventually(() => fixture.secured.length > applied, 'the next listener');
       fixture.secured[applied]!.apply();
     }
-    const [first, ...others] = fixture.secured.map(({ changed }) => changed.get(0));
+    const [first, ...others] = fixture.secured.map(({ changed }) => changed.get(0)!.settings);
     assert.ok(others.every((settings) => settings === first));
     await eventually(() => fixture.log.length === 1, 'a line');
     assert.match(fixture.log[0]!, /^listener tls-0 and 39 more: TLS goes by what has changed in .*used\.pem$/);
@@ -171,34 +190,62 @@ describe('TLS contexts whose files change', () => {
   });
 });
 
-describe('secrets whose files change', () => {
-  it('are watched with the files that they name from then on, also while those are wrong', async () => {
-    const secretPath = path.join(folder.path, 'secret.json');
-    const naming = (certificate: object): void => {
-      const secret = { '@type': 'type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret', name: 'own' };
-      writeFileSync(secretPath, JSON.stringify({ resources: [{ ...secret, tls_certificate: certificate }] }));
-    };
-    naming(pair(used));
-    const config = { name: 'own', sds_config: { path: secretPath } };
-    const fixture = new Fixture(1, { tls_certificate_sds_secret_configs: [config] });
-    const sds = fixture.stats.store.scope('sds.own.');
-    assert.equal(sds.value('update_success'), 1);
-    const missing = { ...two, keyPath: path.join(folder.path, 'missing.key') };
-    naming(pair(missing));
-    fixture.watches.changed(secretPath);
+describe('secrets by discovery', () => {
+  const source = {
+    origin: { kind: 'file' as const, path: '/secrets.json', watchedFolder: undefined },
+    resourceGeneration: 'v3' as const,
+    initialFetchTimeoutMs: 15_000,
+  };
+  const asking = { name: 'own', sds_config: { path_config_source: { path: '/secrets.json' } } };
+  const common = { tls_certificate_sds_secret_configs: [asking] };
+  const secretOf = (certificate: object): SecretMessage => {
+    const type = protoSchema().messageType(SECRET);
+    return decodeMessage(type, bytesOf(SECRET, { name: 'own', tls_certificate: certificate as JsonObject })) as never;
+  };
+
+  it('make the contexts anew that they belong to, which are watched with the files that they name from then on', async () => {
+    const fixture = new Fixture(2, common);
+    await fixture.reloads.secretChanged(secretKey('other', source), 'other');
+    assert.equal(fixture.secured.length, 0);
+    fixture.secrets.set('own', secretOf(pair(used)));
+    await fixture.reloads.secretChanged(secretKey('own', source), 'own');
+    assert.equal(fixture.secured.length, 2);
+    const { changed, apply } = fixture.secured[0]!;
+    const { settings, configured } = changed.get(0)!;
+    assert.deepEqual([settings.certificates.length, settings.missingSecrets], [1, []]);
+    assert.deepEqual([configured.certificates.length, configured.missingSecrets], [0, ['own']]);
+    apply();
+    assert.equal(fixture.count('ssl_context_update_by_sds'), 1);
+    assert.match(fixture.log.join('\n'), /listener tls-0 and 1 more: TLS goes by what has changed in secret own/);
+    const watched = [...fixture.watches.watched].map(({ paths }) => [...paths].sort().join());
+    assert.deepEqual(new Set(watched), new Set([[used.keyPath, used.certificatePath].sort().join()]));
+  });
+
+  it('tell of files that they name which cannot be used', async () => {
+    const fixture = new Fixture(1, common);
+    fixture.secrets.set('own', secretOf(pair(used)));
+    await fixture.reloads.secretChanged(secretKey('own', source), 'own');
+    write(one, two);
+    fixture.watches.changed(used.keyPath);
     await fixture.settled();
     fixture.clock.turn(SETTLE_MS);
-    await eventually(() => sds.value('update_rejected') === 1, 'a refusal');
-    copyFileSync(two.keyPath, missing.keyPath);
-    fixture.watches.changed(missing.keyPath);
-    await eventually(() => fixture.secured.length === 1, 'the secret');
-    fixture.secured[0]!.apply();
+    await eventually(() => fixture.failedRotations.length > 0, 'a failed rotation');
+    assert.deepEqual([fixture.failedRotations, fixture.count('ssl_context_update_failed')], [['own'], 1]);
+  });
+
+  it('are put in their places before anybody shakes hands', () => {
+    const fixture = new Fixture(1, common);
+    const applied: ChangedContexts[] = [];
+    const [listener] = fixture.listeners;
+    const owner = new ListenerTls(listener!, { secure: () => assert.fail('no worker knows the listener') });
+    fixture.reloads.complete({}, owner, (changed) => void applied.push(changed));
+    assert.equal(applied.length, 0);
+    fixture.secrets.set('own', secretOf(pair(used)));
+    fixture.reloads.complete({}, owner, (changed) => void applied.push(changed));
+    assert.equal(applied[0]!.get(0)!.settings.certificates.length, 1);
     assert.equal(fixture.count('ssl_context_update_by_sds'), 1);
-    const wanted = [missing.keyPath, secretPath, two.certificatePath].sort().join();
-    const watched = (): string => [...fixture.watches.watched].map(({ paths }) => [...paths].sort().join()).join(' ');
-    await eventually(() => watched() === wanted, 'another watch');
-    fixture.reloads.close();
-    sds.close();
-    assert.equal(fixture.stats.store.scope('sds.own.').value('update_success'), 0);
+    fixture.secrets.set('own', secretOf({ certificate_chain: { inline_string: 'none' } }));
+    fixture.reloads.complete({}, owner, (changed) => void applied.push(changed));
+    assert.deepEqual([applied.length, fixture.count('ssl_context_update_failed')], [1, 1]);
   });
 });

@@ -294,7 +294,7 @@ test('a cluster is secured by what came last, whether it is in use by then or no
     { name: 'tls', criteria: [], tls: secured('a.match') },
   ];
   const settings = { ...plain.settings, tls: secured('a.example'), transportSocketMatches: matches };
-  const snapshot = { ...plain, tlsBlock: 0, settings };
+  const snapshot = { ...plain, tlsBlock: 0, tlsFactoryBlock: 0, settings };
   const names = (): unknown[] => {
     const { tls, transportSocketMatches } = bench.cluster.settings;
     return [tls?.serverName, ...transportSocketMatches!.map((match) => match.tls?.serverName)];

@@ -4,6 +4,7 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { protoSchema } from '../../../../../src/config/proto/root.ts';
+import { decodeMessage } from '../../../../../src/config/proto/wire.ts';
 import { ClusterNames } from '../../../../../src/config/resources/conversion.ts';
 import type { CommonTlsContext, Secret } from '../../../../../src/config/resources/messages.ts';
 import { convertCommonContext } from '../../../../../src/config/resources/tls/common-context.ts';
@@ -34,10 +35,16 @@ interface Converted {
 
 function messageOf<Message>(type: string, fields: object): Message {
   const reflected = protoSchema().messageType(`${TLS}.${type}`);
-  return reflected.toObject(reflected.fromObject(fields), { defaults: true, oneofs: true, arrays: true }) as Message;
+  return decodeMessage(reflected, reflected.encode(reflected.fromObject(fields)).finish()) as Message;
 }
 
-function convert(fields: object, secrets: readonly object[] = [], environment = {}): Converted {
+/** @param discovered secrets that have come by discovery. */
+function convert(
+  fields: object,
+  secrets: readonly object[] = [],
+  environment = {},
+  discovered: readonly Secret[] = [],
+): Converted {
   const errors: string[] = [];
   const warnings: string[] = [];
   const faults = {
@@ -49,7 +56,8 @@ function convert(fields: object, secrets: readonly object[] = [], environment = 
     'secrets',
     faults,
   );
-  const conversion = { faults, clusters: new ClusterNames([]), secrets: found, environment };
+  const discoveredSecrets = (name: string) => discovered.find((secret) => secret.name === name);
+  const conversion = { faults, clusters: new ClusterNames([]), secrets: found, environment, discoveredSecrets };
   const settings = convertCommonContext(messageOf<CommonTlsContext>('CommonTlsContext', fields), 'tls', conversion);
   return { settings, errors, warnings };
 }
@@ -167,25 +175,51 @@ describe('certificates of a TLS context', () => {
     assert.match(warnings.join(), /^tls\.tls_certificates\[0\]\.certificate_chain: ".*old\.pem" expired on \d{4}-/);
   });
 
-  it('are found among the secrets of the bootstrap and of a file', () => {
-    const path = join(folder.path, 'sds.yaml');
-    const secret = { '@type': `type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret`, name: 'web' };
-    writeFileSync(path, JSON.stringify({ resources: [{ ...secret, tls_certificate: pair(rsa) }] }));
-    const asked = [{ name: 'own' }, { name: 'web', sds_config: { path_config_source: { path } } }];
+  it('are found among the secrets of the bootstrap, and those that have come by discovery', () => {
+    const sds_config = { path_config_source: { path: '/sds.yaml' } };
+    const asked = [{ name: 'own' }, { name: 'web', sds_config }];
     const own = { name: 'own', tls_certificate: pair(ec) };
-    const { settings, errors } = convert({ tls_certificate_sds_secret_configs: asked }, [own]);
+    const come = messageOf<Secret>('Secret', { name: 'web', tls_certificate: pair(rsa) });
+    const { settings, errors } = convert({ tls_certificate_sds_secret_configs: asked }, [own], {}, [come]);
     assert.deepEqual(errors, []);
     assert.deepEqual(
       settings.certificates.map(({ keyType }) => keyType),
       ['ec', 'rsa'],
     );
+    assert.deepEqual(
+      settings.secrets.map(({ name, kind, source }) => [name, kind, source.origin.kind]),
+      [['web', 'tls_certificate', 'file']],
+    );
+    assert.deepEqual(
+      settings.files.map(({ secret }) => secret),
+      [undefined, undefined, 'web', 'web'],
+    );
+  });
+
+  it('are waited for where they come by discovery: one of several is enough', () => {
+    const sds_config = { path_config_source: { path: '/sds.yaml' } };
+    const asked = [
+      { name: 'one', sds_config },
+      { name: 'two', sds_config },
+    ];
+    const both = convert({ tls_certificate_sds_secret_configs: asked });
+    assert.deepEqual([both.errors, both.settings.missingSecrets], [[], ['one', 'two']]);
+    const come = messageOf<Secret>('Secret', { name: 'two', tls_certificate: pair(ec) });
+    const one = convert({ tls_certificate_sds_secret_configs: asked }, [], {}, [come]);
+    assert.deepEqual([one.settings.certificates.length, one.settings.missingSecrets], [1, []]);
+    const trust = convert({ validation_context_sds_secret_config: asked[0] });
+    assert.deepEqual([trust.settings.validation, trust.settings.missingSecrets], [null, ['one']]);
+    const nameless = convert({ tls_certificate_sds_secret_configs: [{ sds_config }] });
+    assert.deepEqual(nameless.errors, [
+      'tls.tls_certificate_sds_secret_configs[0].name: is required: sds_config is asked by it',
+    ]);
   });
 
   it('name a secret that is missing, or of another kind', () => {
     const asked = [{ name: 'own' }, { name: 'none' }];
     const own = { name: 'own', validation_context: {} };
     assert.deepEqual(convert({ tls_certificate_sds_secret_configs: asked }, [own]).errors, [
-      'tls.tls_certificate_sds_secret_configs[0].name: secret "own" is no tls_certificate',
+      'tls.tls_certificate_sds_secret_configs[0].name: secret "own" is no tls_certificate, but a validation_context',
       'tls.tls_certificate_sds_secret_configs[1].name: secret "none" does not exist',
     ]);
   });

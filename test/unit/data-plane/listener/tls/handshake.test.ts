@@ -55,6 +55,7 @@ class Owner implements HandshakeOwner {
   readonly events: string[] = [];
   readonly context: WorkerContext;
   timeoutMs = 0;
+  isReady = true;
   /** How many TLS sockets have been made. */
   made = 0;
   /** What is thrown when the TLS socket has been made. */

@@ -84,7 +84,7 @@ async function connected(t: TestContext, mode: ReadMode): Promise<{ owner: Owner
   context.readMode = mode;
   const cluster = workers.cluster(1, {});
   const address: Address = { kind: 'ip', ip: '127.0.0.1', port };
-  const tls = new UpstreamTls(context, upstreamTls(), 0, 'cluster.web.');
+  const tls = new UpstreamTls(context, upstreamTls(), { tls: 0, factory: 0 }, 'cluster.web.');
   const opening = { preamble: null, tls, sentName: '', verifiedName: '', hostname: '' };
   const owner = new Owner();
   connectToHost(context, { address, connectOrder: null, cluster }, owner, opening, NO_ALPN);

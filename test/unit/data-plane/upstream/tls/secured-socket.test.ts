@@ -73,7 +73,7 @@ async function waiting(t: TestContext, server: Server): Promise<Bench> {
   };
   const real = new UpstreamWorkers(1, () => {}).contexts[0]!;
   const context = Object.create(real, { handshakes: { value: queue } }) as WorkerContext;
-  const tls = new UpstreamTls(context, upstreamTls(), 0, 'cluster.web.');
+  const tls = new UpstreamTls(context, upstreamTls(), { tls: 0, factory: 0 }, 'cluster.web.');
   const begin = tls.begin.bind(tls);
   tls.begin = (...args) => {
     events.push('begun');

@@ -1,34 +1,39 @@
-// The route tables that a listener waits for before it opens. It holds them until its filter chains do. Main thread.
+// The route tables, scopes and secrets that a listener waits for before it opens. It holds them until its filter chains do. Main
+// thread.
 
 import type { ListenerSettings } from '../../snapshot/index.ts';
 import type { RouteLease, RouteLeases } from '../routes/route-tables.ts';
+import { SecretNeeds } from '../secrets/secret-needs.ts';
+import type { SecretLease, SecretLeases } from '../secrets/secrets.ts';
 
-export class RouteNeeds {
-  readonly #leases: readonly RouteLease[];
+export interface ListenerNeedsSources {
+  readonly routes: RouteLeases;
+  readonly secrets: SecretLeases;
+}
 
-  /** @returns undefined for a listener whose routes all stand in its configuration. */
-  static of(settings: ListenerSettings, routes: RouteLeases): RouteNeeds | undefined {
+export class ListenerNeeds {
+  readonly #leases: readonly (RouteLease | SecretLease)[];
+
+  /** @returns undefined for a listener all of which stands in its configuration. */
+  static of(settings: ListenerSettings, { routes, secrets }: ListenerNeedsSources): ListenerNeeds | undefined {
     const { filterChains, defaultFilterChain } = settings;
     const chains = defaultFilterChain === null ? filterChains : [...filterChains, defaultFilterChain];
-    const leases = chains.flatMap(({ filter }) => {
+    const ofRoutes = chains.flatMap(({ filter }) => {
       if (filter.kind !== 'http-connection-manager') return [];
       const { discoveredRoutes, scopedRoutes, statPrefix } = filter;
       if (scopedRoutes !== undefined) return routes.leaseScopes(scopedRoutes, statPrefix);
       return discoveredRoutes === undefined ? [] : routes.lease(discoveredRoutes, statPrefix);
     });
-    return leases.length === 0 ? undefined : new RouteNeeds(leases);
+    const contexts = chains.map(({ tls }) => tls);
+    const leases = [...ofRoutes, ...(SecretNeeds.of(contexts, secrets)?.leases ?? [])];
+    return leases.length === 0 ? undefined : new ListenerNeeds(leases);
   }
 
-  private constructor(leases: readonly RouteLease[]) {
+  private constructor(leases: readonly (RouteLease | SecretLease)[]) {
     this.#leases = leases;
   }
 
-  /** Names of tables and scopes that have not come. */
-  get missing(): readonly string[] {
-    return [...new Set(this.#leases.flatMap(({ name, isReady }) => (isReady ? [] : name)))];
-  }
-
-  /** The same as listings name them. */
+  /** Those that have not come, as listings name them. */
   get targets(): readonly string[] {
     return [...new Set(this.#leases.flatMap(({ target, isReady }) => (isReady ? [] : target)))];
   }
