@@ -22,6 +22,7 @@ import {
   LOAD_SHEDDING,
   LOGICAL_DNS,
   METADATA,
+  REDIS_CLUSTER,
   RESOLVER,
   REST_SERVERS,
   SERVERS,
@@ -170,6 +171,20 @@ clusters: theirs stand in their place. One that would be among its own is refuse
         '`false`',
       ],
       allow_coalesced_connections: ['Nothing: each host has connections of its own.', '`false`'],
+    },
+  },
+  'proxy.extensions.clusters.redis.v3.RedisClusterConfig': {
+    test: REDIS_CLUSTER,
+    fields: {
+      cluster_refresh_rate: ['Between two questions to one of the servers, who has which keys.', '5 s'],
+      cluster_refresh_timeout: ['Until such a question has failed.', '3 s'],
+      redirect_refresh_interval: [
+        'At least between questions that are asked because an answer has named a server that is not known.',
+        '5 s',
+      ],
+      redirect_refresh_threshold: ['Nothing: one such answer is enough.', '5'],
+      failure_refresh_threshold: ['Nothing: questions are asked at each `cluster_refresh_rate`.', '0'],
+      host_degraded_refresh_threshold: ['Nothing: questions are asked at each `cluster_refresh_rate`.', '0'],
     },
   },
   'proxy.extensions.common.dynamic_forward_proxy.v3.DnsCacheConfig': {

@@ -25,6 +25,7 @@ export const EDS_SETTINGS = 'test/unit/config/resources/eds-discovery.test.ts';
 export const EDS_FILES = 'test/integration/endpoint-files.test.ts';
 export const FORWARD_PROXY = 'test/integration/forward-proxy.test.ts';
 export const DNS_CACHE = 'test/unit/control-plane/dns-cache/dns-cache.test.ts';
+export const REDIS_CLUSTER = 'test/integration/redis-cluster.test.ts';
 export const FORWARD_SETTINGS = 'test/unit/config/resources/forward-proxy.test.ts';
 export const AGGREGATES = 'test/integration/aggregate-clusters.test.ts';
 export const AGGREGATE_SETTINGS = 'test/unit/config/resources/aggregate-cluster.test.ts';

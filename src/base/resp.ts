@@ -199,6 +199,14 @@ export function integerOf(message: Buffer): number | undefined {
   return message[0] === COLON ? numberIn(message, 1, message.length - 2, true) : undefined;
 }
 
+/** The text that an answer is; undefined for anything else, and nothing for none. */
+export function stringOf(message: Buffer): string | undefined {
+  if (message[0] === PLUS) return lineOf(message).slice(1);
+  if (message[0] !== DOLLAR) return undefined;
+  const start = message.indexOf(LF) + 1;
+  return message.subarray(start, Math.max(start, message.length - 2)).toString('latin1');
+}
+
 export function isErrorAnswer(message: Buffer): boolean {
   return message[0] === MINUS;
 }

@@ -203,7 +203,21 @@ export type DiscoverySettings =
   | DnsDiscoverySettings
   | OriginalDstDiscoverySettings
   | ForwardProxyDiscoverySettings
-  | EdsDiscoverySettings;
+  | EdsDiscoverySettings
+  | RedisDiscoverySettings;
+
+/** Servers of Redis that tell which of them has which keys, in `metadata` of members (REDIS_CLUSTER_METADATA). */
+export interface RedisDiscoverySettings {
+  readonly kind: 'redis';
+  /** Who is asked first. */
+  readonly seeds: DnsDiscoverySettings;
+  /** Between two questions. */
+  readonly refreshMs: number;
+  /** Of one question. */
+  readonly timeoutMs: number;
+  /** At least between questions for redirections. */
+  readonly redirectIntervalMs: number;
+}
 
 /** Where endpoints by discovery (EDS) come from, and how they are read. */
 export interface EdsDiscoverySettings {

@@ -45,6 +45,7 @@ export type {
   OriginalDstDiscoverySettings,
   OriginalDstSettings,
   PreconnectSettings,
+  RedisDiscoverySettings,
   RequestForm,
   RequestServerName,
   ResponseHeadLimits,

@@ -1,7 +1,12 @@
 // DNS discovery over answers that a test gives and a clock that it turns.
 
 import { ALTERNATING } from '../../src/base/address-families.ts';
-import type { Discovery } from '../../src/control-plane/cluster-manager/discovery/discovery.ts';
+import type {
+  Discovery,
+  DiscoveryListener,
+  DiscoveryStats,
+  DiscoveryTools,
+} from '../../src/control-plane/cluster-manager/discovery/discovery.ts';
 import { LogicalDnsDiscovery } from '../../src/control-plane/cluster-manager/discovery/logical-dns.ts';
 import { StrictDnsDiscovery } from '../../src/control-plane/cluster-manager/discovery/strict-dns.ts';
 import type { DnsAnswer, DnsResolver } from '../../src/control-plane/dns/dns-resolver.ts';
@@ -66,6 +71,19 @@ class ScriptedResolver implements DnsResolver {
   cancel(): void {}
 }
 
+type MakeDiscovery = (
+  name: string,
+  settings: DnsDiscoverySettings,
+  stats: DiscoveryStats,
+  tools: DiscoveryTools,
+  listener: DiscoveryListener,
+) => Discovery;
+
+const byDns: MakeDiscovery = (name, settings, ...others) =>
+  settings.kind === 'strict-dns'
+    ? new StrictDnsDiscovery(name, settings, ...others)
+    : new LogicalDnsDiscovery(name, settings, ...others);
+
 export class DiscoveryFixture {
   readonly clock = new ManualClock();
   readonly resolver = new ScriptedResolver();
@@ -78,7 +96,12 @@ export class DiscoveryFixture {
   random = 0;
   readonly discovery: Discovery;
 
-  constructor(targets: readonly DnsTarget[], settings: Partial<DnsDiscoverySettings> = {}) {
+  /** @param make of the discovery in question; by DNS alone when absent. */
+  constructor(
+    targets: readonly DnsTarget[],
+    settings: Partial<DnsDiscoverySettings> = {},
+    make: MakeDiscovery = byDns,
+  ) {
     const loggers = new Loggers({
       levels: { default: 'info' },
       threadId: 0,
@@ -96,8 +119,7 @@ export class DiscoveryFixture {
       resolver: RESOLVER,
       ...settings,
     };
-    const Discovery = all.kind === 'strict-dns' ? StrictDnsDiscovery : LogicalDnsDiscovery;
-    this.discovery = new Discovery(
+    this.discovery = make(
       'shop',
       all,
       { add: (name) => this.counts.set(name, this.count(name) + 1) },

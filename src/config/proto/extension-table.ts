@@ -244,6 +244,7 @@ export const EXTENSIONS: Readonly<Record<ExtensionCategory, Rows>> = {
     row('extensions.clusters.aggregate.v3.ClusterConfig', 'clusters.aggregate'),
     row('extensions.clusters.dns.v3.DnsCluster', 'clusters.dns'),
     row('extensions.clusters.dynamic_forward_proxy.v3.ClusterConfig', 'clusters.dynamic_forward_proxy'),
+    row('extensions.clusters.redis.v3.RedisClusterConfig', 'clusters.redis'),
   ],
   'compression.compressor': [
     row('extensions.compression.gzip.compressor.v3.Gzip', 'compression.gzip.compressor'),

@@ -2,7 +2,7 @@
 // of the schema and not repeated here. Each check reports at the field that an operator would change.
 
 import { Cluster_LbPolicy } from '../proto/generated/enums.ts';
-import { AGGREGATE_TYPE, discoveryTypeOf, dnsSettingsOf, FORWARD_PROXY_TYPE } from './discovery-type.ts';
+import { AGGREGATE_TYPE, discoveryTypeOf, dnsSettingsOf, FORWARD_PROXY_TYPE, REDIS_TYPE } from './discovery-type.ts';
 import { enumName } from './enum-name.ts';
 import type { FaultSink } from './fault-sink.ts';
 import { checkMaglevSize, checkRingSizes } from './hash-table-checks.ts';
@@ -107,8 +107,13 @@ function checkZoneAwareness(cluster: Cluster, at: string, faults: FaultSink): vo
   faults.warning(field, `has no effect with lb_policy ${policy}`);
 }
 
-/** Their members are named by requests and connections, or those of other clusters. */
-const TYPES_WITHOUT_BALANCER: ReadonlySet<string> = new Set(['ORIGINAL_DST', FORWARD_PROXY_TYPE, AGGREGATE_TYPE]);
+/** Their members are named by requests and connections, or those of other clusters, or they say which keys are theirs. */
+const TYPES_WITHOUT_BALANCER: ReadonlySet<string> = new Set([
+  'ORIGINAL_DST',
+  FORWARD_PROXY_TYPE,
+  AGGREGATE_TYPE,
+  REDIS_TYPE,
+]);
 
 /**
  * A cluster either chooses its hosts itself or has a balancer do it.

@@ -14,7 +14,7 @@ import { withBalancingPolicy } from './balancing-policy.ts';
 import { convertCircuitBreakers } from './circuit-breakers.ts';
 import { checkCluster, checkProvidedBalancer, lbPolicyName } from './cluster-checks.ts';
 import type { Conversion } from './conversion.ts';
-import { discoveryTypeOf, FORWARD_PROXY_TYPE } from './discovery-type.ts';
+import { discoveryTypeOf, FORWARD_PROXY_TYPE, REDIS_TYPE } from './discovery-type.ts';
 import { convertDnsDiscovery } from './dns-discovery.ts';
 import { convertEdsDiscovery } from './eds-discovery.ts';
 import { convertHosts, convertLoadAssignment, DnsTargets, type MemberCollector, StaticMembers } from './endpoint.ts';
@@ -30,6 +30,7 @@ import { convertMetadata } from './metadata.ts';
 import { convertOriginalDst, convertOriginalDstDiscovery } from './original-dst.ts';
 import { convertOutlierDetection } from './outlier-detection.ts';
 import { convertPreconnect } from './preconnect.ts';
+import { convertRedisDiscovery } from './redis-cluster.ts';
 import { convertServerCredentials } from './redis-options.ts';
 import { convertRequestServerName } from './request-server-name.ts';
 import { convertTransportSocketMatches } from './transport-socket-matches.ts';
@@ -52,6 +53,7 @@ export function convertCluster(message: Cluster, at: string, conversion: Convers
   const credentials = convertServerCredentials(message, at, conversion);
   const poolsPerClient = message.connection_pool_per_downstream_connection || transport.proxyHeader !== undefined;
   const observabilityName = message.alt_stat_name || message.name;
+  const isRedis = discoveryTypeOf(message) === REDIS_TYPE;
   return {
     name: message.name,
     statName: observabilityName.replaceAll(':', '_'),
@@ -59,7 +61,8 @@ export function convertCluster(message: Cluster, at: string, conversion: Convers
     ...convertMetadata(message.metadata),
     connectTimeoutMs: durationMsOr(message.connect_timeout, DEFAULT_CONNECT_TIMEOUT_MS),
     bufferLimitBytes: valueOr(message.per_connection_buffer_limit_bytes, DEFAULT_BUFFER_LIMIT_BYTES),
-    lbPolicy: lbPolicyName(balanced) as LoadBalancingPolicy,
+    // Who does not go by keys takes any server.
+    lbPolicy: isRedis ? 'RANDOM' : (lbPolicyName(balanced) as LoadBalancingPolicy),
     originalDst: convertOriginalDst(message),
     ...convertForwardProxy(message, at, conversion.faults),
     ...convertAggregate(message, at, conversion),
@@ -120,11 +123,13 @@ function convertMembers(message: Cluster, at: string, conversion: Conversion): M
     const discovery = convertEdsDiscovery(message, at, conversion);
     return discovery === undefined ? NO_MEMBERS : { discovery, hosts: [] };
   }
-  const kind = type === undefined ? undefined : DNS_KINDS.get(type);
+  const isRedis = type === REDIS_TYPE;
+  const kind = isRedis ? 'strict-dns' : DNS_KINDS.get(type ?? '');
   // The support table refuses the other types.
   if (kind === undefined) return NO_MEMBERS;
   const members = new DnsTargets();
   collectMembers(message, at, members, faults);
+  if (isRedis) return { discovery: convertRedisDiscovery(message, members.targets, at, conversion), hosts: [] };
   return { discovery: convertDnsDiscovery(kind, message, members.targets, at, conversion), hosts: [] };
 }
 

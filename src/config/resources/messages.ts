@@ -90,6 +90,7 @@ export type {
   ProxyTypeMatcherStringMatcher as StringMatcher,
   QueryParameterMatcher,
   RedirectAction as RedirectMessage,
+  RedisClusterConfig as RedisCluster,
   RegexMatchAndSubstitute,
   ResponseMapper,
   RouteAction as RouteActionMessage,

@@ -47,6 +47,7 @@ import {
 import { ForwardProxyDiscovery } from './discovery/forward-proxy.ts';
 import { LogicalDnsDiscovery } from './discovery/logical-dns.ts';
 import { type OnDemandMembers, OriginalDstDiscovery } from './discovery/original-dst.ts';
+import { RedisClusterDiscovery } from './discovery/redis-cluster.ts';
 import { StaticDiscovery } from './discovery/static.ts';
 import { StrictDnsDiscovery } from './discovery/strict-dns.ts';
 import { HealthChecker, type HealthCheckTools } from './health-check/health-checker.ts';
@@ -182,6 +183,7 @@ export class ManagedCluster {
   get #soughtMembers(): readonly string[] {
     const { discovery, name } = this.settings;
     if (discovery.kind === 'eds') return [`EDS ${resourceOf(name, discovery)}`];
+    if (discovery.kind === 'redis') return [`slots of the Redis cluster ${name}`];
     const names = 'targets' in discovery ? discovery.targets : [];
     return names.map(({ name }) => `first resolution of ${name}`);
   }
@@ -302,6 +304,10 @@ export class ManagedCluster {
 
   /** A worker wants a host that it does not know. @returns why it gets none; undefined when one is on its way, or being looked for. */
   hostWanted(address: IpAddress): HostRefusal | undefined {
+    if (this.#discovery instanceof RedisClusterDiscovery) {
+      this.#discovery.strangerNamed();
+      return undefined;
+    }
     return this.#onDemand === undefined ? 'overflow' : this.#onDemand.want(address);
   }
 
@@ -364,6 +370,11 @@ export class ManagedCluster {
       onHosts: (found) => this.#tryUpdate(() => this.#setMembers(found)),
       onReady: () => this.#discovered(),
     };
+    if (discovery.kind === 'redis') {
+      const origin = originOfProbes(settings, this.#tools.systemCalls);
+      const tools = { ...this.#tools, origin, credentials: settings.credentials };
+      return new RedisClusterDiscovery(settings.name, discovery, this.cluster.stats, tools, listener);
+    }
     if (!('targets' in discovery)) return new StaticDiscovery(hosts, listener);
     const Discovery = discovery.kind === 'strict-dns' ? StrictDnsDiscovery : LogicalDnsDiscovery;
     return new Discovery(settings.name, discovery, this.cluster.stats, this.#tools, listener);

@@ -124,6 +124,8 @@ export interface FilterHost {
   readonly label: string;
   /** What its connections begin with, as its cluster says; null where it asks for none. */
   readonly credentials: ServerCredentials | null;
+  readonly metadata: Metadata | undefined;
+  readonly isHealthy: boolean;
 }
 
 /** What becomes of a connection to a host that a filter has opened; each perhaps from within a call of its link. */
@@ -163,6 +165,10 @@ export interface FilterUpstreams {
    * Looks through all of them. @returns null where there is none, whoever else listens there.
    */
   hostAt(beside: FilterHost, name: string, port: number): FilterHost | null;
+  /** All members of a cluster: the same list as long as none of them comes, goes or changes. Empty where there is no such cluster. */
+  members(cluster: string): readonly FilterHost[];
+  /** Main is told that a server at this address was named which is no member of the same cluster. */
+  reportStranger(beside: FilterHost, ip: string, port: number): void;
   /** @returns null when circuit breakers leave no place for it. */
   connect(host: FilterHost, receiver: LinkReceiver): FilterLink | null;
 }

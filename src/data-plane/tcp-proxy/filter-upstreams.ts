@@ -20,6 +20,8 @@ const {
 } = CLUSTER_STATS.index;
 const { rq_active, rq_error, rq_success, rq_timeout, rq_total } = HOST_STATS.index;
 
+const NO_HOSTS: readonly Host[] = [];
+
 export class RawUpstreams implements FilterUpstreams {
   readonly #context: WorkerContext;
   readonly #clusters: ClusterMap;
@@ -47,6 +49,14 @@ export class RawUpstreams implements FilterUpstreams {
     const isThere = ({ address: at, hostname }: Host): boolean =>
       at.kind === 'ip' && at.port === port && (at.ip === ip || (hostname !== '' && hostname === ip));
     return cluster.hosts.find(isThere) ?? null;
+  }
+
+  members(name: string): readonly Host[] {
+    return this.#clusters.get(name)?.members ?? NO_HOSTS;
+  }
+
+  reportStranger(beside: FilterHost, ip: string, port: number): void {
+    this.#context.requestHost(ownHost(beside).cluster.name, { kind: 'ip', ip, port });
   }
 
   connect(host: FilterHost, receiver: LinkReceiver): FilterLink | null {

@@ -125,6 +125,8 @@ export class Cluster {
   readonly #hosts = new Map<number, Host>();
   /** Of CLUSTER_LOAD_STATS; null where no load is reported. */
   readonly #loadBase: number | null;
+  /** Null until somebody asks for it. */
+  #members: readonly Host[] | null = null;
   /** Null where all connections are plain. */
   readonly #transports: Transports | null;
   #uses = 0;
@@ -220,6 +222,12 @@ export class Cluster {
     if (isAssigned) this.#context.stats.values[this.#loadBase + rq_drop_overload]! += 1;
   }
 
+  /** The same, and the same list until the next update of them. */
+  get members(): readonly Host[] {
+    this.#members ??= [...this.hosts];
+    return this.#members;
+  }
+
   breakerFor(priority: ClusterPriority): CircuitBreaker {
     return priority === ClusterPriority.default ? this.breaker : this.highBreaker;
   }
@@ -265,6 +273,7 @@ export class Cluster {
     }
     for (const record of health) known.get(record)?.noteHealth();
     const leaving = order === null ? this.#amend(added, amendment?.gone ?? []) : this.#reorder(order, added);
+    this.#members = null;
     this.#balancer.setLists(hostLists);
     this.#overrides.forget();
     if (aggregate !== undefined) this.#aggregate?.update(aggregate);

@@ -93,6 +93,7 @@ export type AnyConfig =
   | Typed<'extensions.clusters.aggregate.v3.ClusterConfig', AggregateClusterConfig>
   | Typed<'extensions.clusters.dns.v3.DnsCluster', DnsCluster>
   | Typed<'extensions.clusters.dynamic_forward_proxy.v3.ClusterConfig', DynamicForwardProxyClusterConfig>
+  | Typed<'extensions.clusters.redis.v3.RedisClusterConfig', RedisClusterConfig>
   | Typed<'extensions.internal_redirect.allow_listed_routes.v3.AllowListedRoutesConfig', AllowListedRoutesConfig>
   | Typed<'extensions.internal_redirect.previous_routes.v3.PreviousRoutesConfig', PreviousRoutesConfig>
   | Typed<'extensions.internal_redirect.safe_cross_scheme.v3.SafeCrossSchemeConfig', SafeCrossSchemeConfig>
@@ -115,6 +116,7 @@ export type ClustersConfig =
   | Typed<'extensions.clusters.aggregate.v3.ClusterConfig', AggregateClusterConfig>
   | Typed<'extensions.clusters.dns.v3.DnsCluster', DnsCluster>
   | Typed<'extensions.clusters.dynamic_forward_proxy.v3.ClusterConfig', DynamicForwardProxyClusterConfig>
+  | Typed<'extensions.clusters.redis.v3.RedisClusterConfig', RedisClusterConfig>
   | TypedAs<'xds.type.v3.TypedStruct', XdsTypeTypedStruct>
   | TypedAs<'udpa.type.v1.TypedStruct', UdpaTypeTypedStruct>;
 
@@ -5021,6 +5023,22 @@ export interface Redis {
   readonly key?: string | undefined;
   readonly aws_iam?: JsonObject | undefined;
   readonly awsIam?: JsonObject | undefined;
+}
+
+/** proxy.extensions.clusters.redis.v3.RedisClusterConfig */
+export interface RedisClusterConfig {
+  readonly cluster_refresh_rate?: Duration | undefined;
+  readonly clusterRefreshRate?: Duration | undefined;
+  readonly cluster_refresh_timeout?: Duration | undefined;
+  readonly clusterRefreshTimeout?: Duration | undefined;
+  readonly redirect_refresh_interval?: Duration | undefined;
+  readonly redirectRefreshInterval?: Duration | undefined;
+  readonly redirect_refresh_threshold?: number | undefined;
+  readonly redirectRefreshThreshold?: number | undefined;
+  readonly failure_refresh_threshold?: number | undefined;
+  readonly failureRefreshThreshold?: number | undefined;
+  readonly host_degraded_refresh_threshold?: number | undefined;
+  readonly hostDegradedRefreshThreshold?: number | undefined;
 }
 
 /** proxy.extensions.filters.network.redis_proxy.v3.RedisExternalAuthProvider */

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import { hashTag } from '../../../src/base/redis-slots.ts';
 import {
   arrayItems,
   arrayOf,
@@ -17,7 +18,6 @@ import {
   requestArguments,
   simple,
 } from '../../../src/base/resp.ts';
-import { hashTag } from '../../../src/extensions/filters.network/redis_proxy/upstream-client.ts';
 
 const NIL = Buffer.from('$-1\r\n');
 

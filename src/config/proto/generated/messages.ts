@@ -4032,6 +4032,16 @@ export interface SubClustersConfig {
   preresolve_clusters: SocketAddress[];
 }
 
+/** proxy.extensions.clusters.redis.v3.RedisClusterConfig */
+export interface RedisClusterConfig {
+  cluster_refresh_rate: Duration | null;
+  cluster_refresh_timeout: Duration | null;
+  redirect_refresh_interval: Duration | null;
+  redirect_refresh_threshold: UInt32Value | null;
+  failure_refresh_threshold: number;
+  host_degraded_refresh_threshold: number;
+}
+
 /** proxy.extensions.common.dynamic_forward_proxy.v3.DnsCacheCircuitBreakers */
 export interface DnsCacheCircuitBreakers {
   max_pending_requests: UInt32Value | null;
@@ -6944,6 +6954,7 @@ export interface MessageTypes {
   'proxy.extensions.clusters.dns.v3.DnsCluster.RefreshRate': DnsCluster_RefreshRate;
   'proxy.extensions.clusters.dynamic_forward_proxy.v3.ClusterConfig': DynamicForwardProxyClusterConfig;
   'proxy.extensions.clusters.dynamic_forward_proxy.v3.SubClustersConfig': SubClustersConfig;
+  'proxy.extensions.clusters.redis.v3.RedisClusterConfig': RedisClusterConfig;
   'proxy.extensions.common.dynamic_forward_proxy.v3.DnsCacheCircuitBreakers': DnsCacheCircuitBreakers;
   'proxy.extensions.common.dynamic_forward_proxy.v3.DnsCacheConfig': DnsCacheConfig;
   'proxy.extensions.common.ratelimit.v3.RateLimitDescriptor': RateLimitDescriptor;

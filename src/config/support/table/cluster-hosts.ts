@@ -1,7 +1,7 @@
 // Support rows of how clusters find their hosts: DNS, and endpoints by name.
 
 import { extensions, rejected, type SupportTable, supported, supportedAs, supportedWhole, warned } from '../verdict.ts';
-import { AGGREGATE_CLUSTER, CARES_RESOLVER, DNS_CLUSTER, FORWARD_PROXY_CLUSTER } from './extensions.ts';
+import { AGGREGATE_CLUSTER, CARES_RESOLVER, DNS_CLUSTER, FORWARD_PROXY_CLUSTER, REDIS_CLUSTER } from './extensions.ts';
 
 export const CLUSTER_HOSTS_SUPPORT: SupportTable = {
   'proxy.config.cluster.v3.Cluster.CustomClusterType': {
@@ -9,7 +9,7 @@ export const CLUSTER_HOSTS_SUPPORT: SupportTable = {
     fields: {
       name: supported(),
       typed_config: extensions(
-        [DNS_CLUSTER, FORWARD_PROXY_CLUSTER, AGGREGATE_CLUSTER],
+        [DNS_CLUSTER, FORWARD_PROXY_CLUSTER, AGGREGATE_CLUSTER, REDIS_CLUSTER],
         ['cluster.static', 'cluster.strict_dns', 'cluster.logical_dns', 'cluster.eds', 'cluster.original_dst'],
       ),
     },
@@ -38,6 +38,17 @@ export const CLUSTER_HOSTS_SUPPORT: SupportTable = {
   [AGGREGATE_CLUSTER]: {
     otherwise: rejected(),
     fields: { clusters: supported('their priorities one behind the other; aggregate clusters among them by theirs') },
+  },
+  [REDIS_CLUSTER]: {
+    otherwise: rejected(),
+    fields: {
+      cluster_refresh_rate: supported(),
+      cluster_refresh_timeout: supported(),
+      redirect_refresh_interval: supported('between questions for redirections to servers that are not known'),
+      redirect_refresh_threshold: warned('the first redirection to a server that is not known is enough'),
+      failure_refresh_threshold: warned('servers are asked at each cluster_refresh_rate'),
+      host_degraded_refresh_threshold: warned('servers are asked at each cluster_refresh_rate'),
+    },
   },
   'proxy.extensions.common.dynamic_forward_proxy.v3.DnsCacheConfig': {
     otherwise: rejected(),

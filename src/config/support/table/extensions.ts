@@ -28,6 +28,7 @@ export const LOCAL_ADDRESS_SELECTOR = 'proxy.config.upstream.local_address_selec
 export const DNS_CLUSTER = 'proxy.extensions.clusters.dns.v3.DnsCluster';
 export const FORWARD_PROXY_CLUSTER = 'proxy.extensions.clusters.dynamic_forward_proxy.v3.ClusterConfig';
 export const AGGREGATE_CLUSTER = 'proxy.extensions.clusters.aggregate.v3.ClusterConfig';
+export const REDIS_CLUSTER = 'proxy.extensions.clusters.redis.v3.RedisClusterConfig';
 export const HEALTH_EVENT_FILE = 'proxy.extensions.health_check.event_sinks.file.v3.HealthCheckEventFileSink';
 export const PRESERVE_CASE = 'proxy.extensions.http.header_formatters.preserve_case.v3.PreserveCaseFormatterConfig';
 /** Of the connections to the hosts of a cluster. */

@@ -11,7 +11,15 @@ import {
   runtimeFractionOf,
   supported,
 } from '../../../config/index.ts';
-import type { RedisAuth, RedisCounter, RedisFault, RedisGauge, RedisRoute, RedisSettings } from './settings.ts';
+import type {
+  ReadPolicy,
+  RedisAuth,
+  RedisCounter,
+  RedisFault,
+  RedisGauge,
+  RedisRoute,
+  RedisSettings,
+} from './settings.ts';
 
 const REDIS_PROXY = 'proxy.extensions.filters.network.redis_proxy.v3.RedisProxy';
 const POOL = `${REDIS_PROXY}.ConnPoolSettings` as const;
@@ -43,7 +51,9 @@ type FaultMessage = MessageTypes[typeof FAULT];
 type RouteMessage = MessageTypes[typeof ROUTE];
 
 const MEMBERS_ONLY = 'redirections lead to members of the cluster, by address or configured name';
-const NO_REPLICAS = 'which hosts are replicas only a cluster of the type redis knows, which this build has not';
+const CLUSTERS_ONLY = 'in clusters of the type redis, which know whose copies are where';
+/** By the numbers of ReadPolicy. */
+const READ_POLICIES: readonly ReadPolicy[] = ['primary', 'prefer-primary', 'replica', 'prefer-replica', 'any'];
 
 export const REDIS_PROXY_MANIFEST: NetworkFilterManifest = {
   isTerminal: true,
@@ -73,7 +83,7 @@ export const REDIS_PROXY_MANIFEST: NetworkFilterManifest = {
         max_buffer_size_before_flush: supported(),
         buffer_flush_timeout: supported(),
         max_upstream_unknown_connections: supported(`has no effect: ${MEMBERS_ONLY}`),
-        read_policy: only(['MASTER'], NO_REPLICAS),
+        read_policy: only(['MASTER', 'PREFER_MASTER', 'REPLICA', 'PREFER_REPLICA', 'ANY'], CLUSTERS_ONLY),
         enable_command_stats: supported(),
         dns_cache_config: rejected(MEMBERS_ONLY),
         connection_rate_limit: supported('of each worker'),
@@ -126,6 +136,7 @@ export const REDIS_PROXY_MANIFEST: NetworkFilterManifest = {
         flushBytes: max_buffer_size_before_flush,
         flushMs: durationMsOr(buffer_flush_timeout, DEFAULT_FLUSH_MS),
         followsRedirections: redis.settings.enable_redirection,
+        readPolicy: READ_POLICIES[redis.settings.read_policy] ?? 'primary',
         maxConnectionsPerSecond: redis.settings.connection_rate_limit?.connection_rate_limit_per_sec ?? 0,
       },
       auth: convertAuth(redis, at, conversion),

@@ -65,7 +65,7 @@ class RedisProxy {
     this.commands = commandTable(settings.customCommands);
     this.stats = new RedisStats(settings, context);
     const onRateLimited = (): void => this.stats.connectionRateLimited();
-    this.upstreams = new RedisUpstreams(settings.pool, context.upstreams, context.clock, onRateLimited);
+    this.upstreams = new RedisUpstreams(settings.pool, context, onRateLimited);
     this.routes = new RedisRoutes(settings, context);
     this.faults = new RedisFaults(settings.faults, context);
     this.auth = settings.auth;
@@ -298,10 +298,10 @@ class RedisConnection implements NetworkFilter {
   ): boolean {
     const { upstreams } = this.#proxy;
     const message = request(parts);
-    const isSent = upstreams.send(reads ? route.readCluster : route.cluster, key, message, receiver);
+    const isSent = upstreams.send(reads ? route.readCluster : route.cluster, key, message, receiver, reads);
     if (isSent && mirrors.length > 0) {
       for (const mirror of mirrors) {
-        if (mirror.takes(reads)) upstreams.send(mirror.cluster, key, request(parts), NOBODY);
+        if (mirror.takes(reads)) upstreams.send(mirror.cluster, key, request(parts), NOBODY, reads);
       }
     }
     return isSent;

@@ -69,6 +69,9 @@ export interface RedisFault {
   readonly commands: readonly string[];
 }
 
+/** Which servers of a Redis cluster get commands that read. */
+export type ReadPolicy = 'primary' | 'prefer-primary' | 'replica' | 'prefer-replica' | 'any';
+
 export interface RedisPoolSettings {
   readonly opTimeoutMs: number;
   readonly usesHashTags: boolean;
@@ -77,6 +80,7 @@ export interface RedisPoolSettings {
   readonly flushMs: number;
   /** Answers that name another host of the cluster are not the last word. */
   readonly followsRedirections: boolean;
+  readonly readPolicy: ReadPolicy;
   /** To one host, by one worker, in a second; 0 for any. */
   readonly maxConnectionsPerSecond: number;
 }

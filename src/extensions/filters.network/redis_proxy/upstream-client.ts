@@ -5,6 +5,7 @@
 //                               └──host left──► LEAVING ──last answer──► over
 
 import type { Clock } from '../../../base/clock.ts';
+import { hashTag } from '../../../base/redis-slots.ts';
 import {
   isRefusal,
   type Redirection,
@@ -15,8 +16,15 @@ import {
   requestToAuth,
 } from '../../../base/resp.ts';
 import { bucketState, TokenBucket } from '../../../base/token-bucket.ts';
-import type { FilterHost, FilterLink, FilterUpstreams, LinkReceiver } from '../../../data-plane/index.ts';
+import type {
+  FilterHost,
+  FilterLink,
+  FilterUpstreams,
+  LinkReceiver,
+  TerminalFilterContext,
+} from '../../../data-plane/index.ts';
 import type { RedisPoolSettings } from './settings.ts';
+import { slotsOf } from './slots.ts';
 
 /** Why there is no answer: the host has not let the proxy in, or anything else. */
 export type NoAnswer = 'refused' | 'failed';
@@ -40,6 +48,8 @@ const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 const MAX_REDIRECTIONS = 5;
 const SECOND_MS = 1000;
 const ASKING = request(['ASKING']);
+/** Replicas send those elsewhere who have not said so. */
+const READONLY = request(['READONLY']);
 
 interface Waiting {
   /** Null: the proxy has asked in its own name, which counts for no request. */
@@ -51,30 +61,43 @@ export class RedisUpstreams {
   readonly #settings: RedisPoolSettings;
   readonly #upstreams: FilterUpstreams;
   readonly #clock: Clock;
+  readonly #random: () => number;
   readonly #onRateLimited: () => void;
   readonly #clients = new Map<FilterHost, UpstreamClient>();
   /** Of connections; empty where there may be any number. */
   readonly #buckets = new WeakMap<FilterHost, TokenBucket>();
 
   /** @param onRateLimited a connection is not opened because there were too many. */
-  constructor(settings: RedisPoolSettings, upstreams: FilterUpstreams, clock: Clock, onRateLimited: () => void) {
+  constructor(
+    settings: RedisPoolSettings,
+    context: Pick<TerminalFilterContext, 'upstreams' | 'clock' | 'random'>,
+    onRateLimited: () => void,
+  ) {
     this.#onRateLimited = onRateLimited;
     this.#settings = settings;
-    this.#upstreams = upstreams;
-    this.#clock = clock;
+    this.#upstreams = context.upstreams;
+    this.#clock = context.clock;
+    this.#random = () => context.random();
   }
 
   /**
-   * @param key that says which host gets it. @param request given away.
+   * @param key that says which host gets it. @param request given away. @param isRead it changes nothing.
    * @returns false when there is no host, or no place for a connection to it; the receiver is not told then.
    */
-  send(cluster: string, key: Buffer, request: Buffer, receiver: AnswerReceiver): boolean {
-    const host = this.#upstreams.hostFor(cluster, this.#settings.usesHashTags ? hashTag(key) : key);
+  send(cluster: string, key: Buffer, request: Buffer, receiver: AnswerReceiver, isRead: boolean): boolean {
+    const host = this.#hostFor(cluster, key, isRead);
     if (host === null) return false;
     if (!this.#settings.followsRedirections) return this.#sendTo(host, request, receiver, false);
     // What is given away cannot be sent again.
     const kept = Buffer.from(request);
     return this.#sendTo(host, request, this.#following(host, kept, receiver), false);
+  }
+
+  #hostFor(cluster: string, key: Buffer, isRead: boolean): FilterHost | null {
+    const { usesHashTags, readPolicy } = this.#settings;
+    const slots = slotsOf(this.#upstreams.members(cluster));
+    if (slots !== null) return slots.hostFor(key, isRead ? readPolicy : 'primary', this.#random);
+    return this.#upstreams.hostFor(cluster, usesHashTags ? hashTag(key) : key);
   }
 
   /** Takes answers to a request that is sent again where they say that another host is to be asked. */
@@ -91,6 +114,7 @@ export class RedisUpstreams {
     const goesOn = ({ isAsk, host: name, port }: Redirection): boolean => {
       const former = host;
       const next = left > 0 ? this.#upstreams.hostAt(host, name, port) : null;
+      if (next === null && left > 0) this.#upstreams.reportStranger(host, name, port);
       left -= 1;
       if (next !== null) host = next;
       const isFollowed = next !== null && this.#sendTo(next, Buffer.from(kept), following, isAsk);
@@ -139,13 +163,6 @@ export class RedisUpstreams {
   }
 }
 
-/** What stands between the first `{` and the next `}`, if anything does; else the whole key. */
-export function hashTag(key: Buffer): Buffer {
-  const open = key.indexOf('{');
-  const close = open === -1 ? -1 : key.indexOf('}', open + 1);
-  return close <= open + 1 ? key : key.subarray(open + 1, close);
-}
-
 class UpstreamClient implements LinkReceiver {
   readonly #settings: RedisPoolSettings;
   readonly #clock: Clock;
@@ -178,6 +195,7 @@ class UpstreamClient implements LinkReceiver {
     if (this.#link === null || this.#isOver) return false;
     this.#awaitsWelcome = host.credentials !== null;
     if (host.credentials !== null) this.#add(requestToAuth(host.credentials), null);
+    if (this.#settings.readPolicy !== 'primary') this.#add(Buffer.from(READONLY), null);
     return true;
   }
 

@@ -48,21 +48,32 @@ interface Options {
   readonly flushBytes?: number;
   readonly followsRedirections?: boolean;
   readonly maxConnectionsPerSecond?: number;
+  readonly readPolicy?: 'primary' | 'any';
   readonly credentials?: { readonly username: string; readonly password: string };
 }
+
+const PLAIN = { metadata: undefined, isHealthy: true };
 
 class Fixture {
   readonly clock = new ManualClock();
   readonly links: Link[] = [];
   host: FilterHost | null;
-  readonly other: FilterHost = { label: '10.0.0.2:6379', credentials: null };
+  readonly other: FilterHost = { label: '10.0.0.2:6379', credentials: null, ...PLAIN };
+  readonly strangers: string[] = [];
   rateLimited = 0;
   hasPlace = true;
   readonly told: string[] = [];
   readonly upstreams: RedisUpstreams;
 
-  constructor({ flushBytes = 0, followsRedirections = false, maxConnectionsPerSecond = 0, credentials }: Options = {}) {
+  constructor({
+    flushBytes = 0,
+    followsRedirections = false,
+    maxConnectionsPerSecond = 0,
+    credentials,
+    readPolicy = 'primary',
+  }: Options = {}) {
     const settings = {
+      readPolicy,
       opTimeoutMs: 100,
       usesHashTags: false,
       flushBytes,
@@ -70,20 +81,25 @@ class Fixture {
       followsRedirections,
       maxConnectionsPerSecond,
     };
-    this.host = { label: '10.0.0.1:6379', credentials: credentials ?? null };
+    this.host = { label: '10.0.0.1:6379', credentials: credentials ?? null, ...PLAIN };
     this.upstreams = new RedisUpstreams(
       settings,
       {
-        hostFor: () => this.host,
-        hostAt: (_beside, name, port) => (port !== 6379 ? null : name === '10.0.0.2' ? this.other : this.host),
-        connect: (host, receiver) => {
-          if (!this.hasPlace) return null;
-          const link = new Link(receiver, host);
-          this.links.push(link);
-          return link;
+        upstreams: {
+          members: () => [],
+          reportStranger: (_beside, ip, port) => void this.strangers.push(`${ip}:${port}`),
+          hostFor: () => this.host,
+          hostAt: (_beside, name, port) => (port !== 6379 ? null : name === '10.0.0.2' ? this.other : this.host),
+          connect: (host, receiver) => {
+            if (!this.hasPlace) return null;
+            const link = new Link(receiver, host);
+            this.links.push(link);
+            return link;
+          },
         },
+        clock: this.clock,
+        random: () => 0,
       },
-      this.clock,
       () => {
         this.rateLimited += 1;
       },
@@ -96,7 +112,7 @@ class Fixture {
       onAnswer: (message: Buffer) => void this.told.push(`${text} ${message.toString().trim()}`),
       onNoAnswer: (why: string) => void this.told.push(`${text} ${why === 'failed' ? 'none' : why}`),
     };
-    return this.upstreams.send('ring', Buffer.from('key'), Buffer.from(text), receiver);
+    return this.upstreams.send('ring', Buffer.from('key'), Buffer.from(text), receiver, true);
   }
 
   answer(text: string, at = 0): void {
@@ -285,6 +301,7 @@ describe('answers that name another host', () => {
     fixture.answer('-MOVED 7 10.0.0.2:6379\r\n');
     assert.deepEqual(fixture.told, ['a -MOVED 7 10.0.0.9:1', 'b -MOVED 7 10.0.0.2:6379']);
     assert.deepEqual(fixture.links[0]!.redirections, [false, false]);
+    assert.deepEqual(fixture.strangers, ['10.0.0.9:1'], 'main is told of who is not known');
   });
 
   it('go to the client after five of them, and where nobody follows any', () => {
@@ -313,6 +330,15 @@ describe('answers that name another host', () => {
       assert.deepEqual(fixture.told, [`a ${text.trim()}`]);
     }
   });
+});
+
+it('hosts are told first that copies may answer, where that is wanted', async () => {
+  const fixture = new Fixture({ readPolicy: 'any', credentials: { username: '', password: 'x' } });
+  fixture.send('a');
+  await turn();
+  assert.deepEqual(fixture.links[0]!.written, ['*2\r\n$4\r\nAUTH\r\n$1\r\nx\r\n*1\r\n$8\r\nREADONLY\r\na']);
+  fixture.answer('+OK\r\n-ERR This instance has cluster support disabled\r\n+1\r\n');
+  assert.deepEqual(fixture.told, ['a +1']);
 });
 
 it('no more connections than there may be are opened in a second', () => {

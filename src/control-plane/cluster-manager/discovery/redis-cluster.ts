@@ -1,0 +1,204 @@
+// The servers of a Redis cluster: one of them is asked from time to time who has which keys. What it says holds until another
+// answer comes; questions that fail change nothing. Main thread.
+//
+//   seeds found ──► ASKING ──answer, failure or its time──► WAITING ──refresh rate, or a redirection to a stranger──► ASKING …
+//                      └───────────────stop────────────────────┴──► STOPPED
+
+import { formatAddress, type IpAddress } from '../../../base/address.ts';
+import { roleMetadata } from '../../../base/redis-slots.ts';
+import { isRefusal, lineOf, RespError, RespReader, request, requestToAuth } from '../../../base/resp.ts';
+import type { HostSettings, RedisDiscoverySettings, ServerCredentials } from '../../../snapshot/index.ts';
+import type { ProbeOrigin } from '../health-check/probe.ts';
+import { type ConnectionListener, MAX_ANSWER_BYTES, ProbeConnection } from '../health-check/probe-connection.ts';
+import { type RedisServer, readClusterSlots } from './cluster-slots.ts';
+import type { Discovery, DiscoveryListener, DiscoveryStats, DiscoveryTools } from './discovery.ts';
+import { StrictDnsDiscovery } from './strict-dns.ts';
+
+const QUESTION = request(['CLUSTER', 'SLOTS']);
+/** The seeds have stats of their own nowhere: what counts is what servers say. */
+const UNCOUNTED: DiscoveryStats = { add() {} };
+
+export interface RedisClusterTools extends DiscoveryTools {
+  /** Where questions come from. */
+  readonly origin: ProbeOrigin;
+  /** Undefined where servers ask for none. */
+  readonly credentials: ServerCredentials | undefined;
+}
+
+export class RedisClusterDiscovery implements Discovery, ConnectionListener {
+  readonly #name: string;
+  readonly #settings: RedisDiscoverySettings;
+  readonly #stats: DiscoveryStats;
+  readonly #tools: RedisClusterTools;
+  readonly #listener: DiscoveryListener;
+  readonly #search: StrictDnsDiscovery;
+  readonly #connection: ProbeConnection;
+  #seeds: readonly HostSettings[] = [];
+  #members: readonly HostSettings[] = [];
+  #membersText = '';
+  #reader = new RespReader(() => MAX_ANSWER_BYTES);
+  /** Who is being asked; null between questions. */
+  #asked: IpAddress | null = null;
+  #awaitsWelcome = false;
+  #cancelTimer: (() => void) | undefined;
+  #lastAskedMs = Number.NEGATIVE_INFINITY;
+  #isStopped = false;
+  #isReady = false;
+  #hasFailed = false;
+
+  constructor(
+    name: string,
+    settings: RedisDiscoverySettings,
+    stats: DiscoveryStats,
+    tools: RedisClusterTools,
+    listener: DiscoveryListener,
+  ) {
+    this.#name = name;
+    this.#settings = settings;
+    this.#stats = stats;
+    this.#tools = tools;
+    this.#listener = listener;
+    this.#connection = new ProbeConnection(tools.origin, [], tools.faults, this);
+    this.#search = new StrictDnsDiscovery(name, settings.seeds, UNCOUNTED, tools, {
+      onHosts: (seeds) => this.#onSeeds(seeds),
+      onReady: () => this.#onSearched(),
+    });
+  }
+
+  start(): void {
+    this.#search.start();
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#search.stop();
+    this.#cancelTimer?.();
+    this.#connection.close();
+  }
+
+  /** An answer has named a server that is no member. */
+  strangerNamed(): void {
+    const sinceMs = this.#tools.clock.monotonicMs() - this.#lastAskedMs;
+    const isIdle = this.#isReady && this.#asked === null && !this.#isStopped;
+    if (isIdle && sinceMs >= this.#settings.redirectIntervalMs) this.#ask();
+  }
+
+  onOpen(socket: { write(bytes: Buffer): unknown }): void {
+    const { credentials } = this.#tools;
+    this.#reader = new RespReader(() => MAX_ANSWER_BYTES);
+    this.#awaitsWelcome = credentials !== undefined;
+    if (credentials !== undefined) socket.write(requestToAuth(credentials));
+    socket.write(QUESTION);
+  }
+
+  onBytes(bytes: Buffer): void {
+    this.#reader.push(bytes);
+    try {
+      for (let answer = this.#reader.next(); answer !== null; answer = this.#reader.next()) {
+        if (this.#awaitsWelcome) {
+          this.#awaitsWelcome = false;
+          if (isRefusal(answer)) throw new RespError(`answered ${JSON.stringify(lineOf(answer).slice(0, 100))}`);
+          continue;
+        }
+        this.#answered(readClusterSlots(answer, this.#asked!.ip));
+        return;
+      }
+    } catch (error) {
+      if (!(error instanceof RespError)) throw error;
+      this.#failed(error.message);
+    }
+  }
+
+  onLost(reason: string | undefined): void {
+    this.#failed(reason ?? 'closed before the answer');
+  }
+
+  #onSeeds(seeds: readonly HostSettings[]): void {
+    this.#seeds = seeds;
+    if (this.#asked === null && this.#cancelTimer === undefined && seeds.length > 0) this.#ask();
+  }
+
+  /** Where no name has an address, nobody is to wait for one. */
+  #onSearched(): void {
+    if (this.#seeds.length === 0) this.#becomeReady();
+  }
+
+  #ask(): void {
+    const { clock, faults, random } = this.#tools;
+    this.#cancelTimer?.();
+    // After a failure the configured ones may know more than those that have told of themselves.
+    const known = this.#members.length === 0 || this.#hasFailed ? [...this.#seeds, ...this.#members] : this.#members;
+    const { address } = known[random.u32() % known.length]!;
+    this.#asked = address as IpAddress;
+    this.#lastAskedMs = clock.monotonicMs();
+    this.#stats.add('update_attempt');
+    const tooLate = (): void => this.#failed(`no answer within ${this.#settings.timeoutMs} ms`);
+    this.#cancelTimer = clock.after(this.#settings.timeoutMs, faults.handler('the slots of a Redis cluster', tooLate));
+    this.#connection.open({ address, authority: '' });
+  }
+
+  #answered(servers: readonly RedisServer[]): void {
+    if (servers.length === 0) {
+      this.#stats.add('update_empty');
+      this.#failed('no server has any slots');
+      return;
+    }
+    this.#stats.add('update_success');
+    if (this.#hasFailed) this.#tools.log.info(`cluster ${this.#name} says again who has which keys`);
+    this.#hasFailed = false;
+    const members = servers.map(memberOf);
+    const text = JSON.stringify(members);
+    if (text === this.#membersText) this.#stats.add('update_no_rebuild');
+    else {
+      this.#members = members;
+      this.#membersText = text;
+      this.#listener.onHosts(members);
+    }
+    this.#wait();
+  }
+
+  #failed(reason: string): void {
+    if (this.#asked === null) return;
+    this.#stats.add('update_failure');
+    if (!this.#hasFailed) {
+      const who = formatAddress(this.#asked);
+      this.#tools.log.warning(`cluster ${this.#name}: ${who} does not say who has which keys: ${reason}`);
+    }
+    this.#hasFailed = true;
+    this.#wait();
+  }
+
+  /** The next one is asked over a connection of its own: it is another server, most of the time. */
+  #wait(): void {
+    const { clock, faults } = this.#tools;
+    this.#asked = null;
+    this.#connection.close();
+    this.#cancelTimer?.();
+    this.#becomeReady();
+    if (this.#isStopped) return;
+    const again = faults.handler('the slots of a Redis cluster', () => this.#ask());
+    this.#cancelTimer = clock.after(this.#settings.refreshMs, again);
+  }
+
+  #becomeReady(): void {
+    if (this.#isReady) return;
+    this.#isReady = true;
+    this.#listener.onReady();
+  }
+}
+
+function memberOf({ ip, port, role }: RedisServer): HostSettings {
+  return {
+    address: { kind: 'ip', ip, port },
+    hostname: '',
+    weight: 1,
+    locality: { region: '', zone: '', subZone: '' },
+    localityWeight: 0,
+    priority: 0,
+    canary: false,
+    health: 'unknown',
+    hashKey: '',
+    subsetValues: [],
+    metadata: roleMetadata(role),
+  };
+}
