@@ -92,6 +92,12 @@ function receive(message: Exclude<MainToWorker, { type: 'init' }>, parts: Parts)
       return dataPlane.updateClusters([], [message.name], applied(message.generation, stats));
     case 'hosts':
       return dataPlane.updateHosts(message.update, applied(message.generation, stats));
+    case 'updates':
+      // One of them may fail without harm to the others.
+      for (const update of message.updates) {
+        dataPlane.faults.run(`update '${update.type}'`, () => receive(update, parts));
+      }
+      return;
     case 'cluster-tls':
       return dataPlane.secureCluster(message.name, message.transports, applied(message.generation, stats));
     case 'routes':
@@ -171,7 +177,21 @@ function receive(message: Exclude<MainToWorker, { type: 'init' }>, parts: Parts)
 }
 
 function applied(generation: number, stats: WorkerStats): () => void {
-  return () => stats.whenWritten(() => tell({ type: 'applied', generation }));
+  return () => stats.whenWritten(() => confirm(generation));
+}
+
+/** Generations that main is to be told of at the end of this turn. */
+let confirmed: number[] = [];
+
+function confirm(generation: number): void {
+  confirmed.push(generation);
+  if (confirmed.length === 1) setImmediate(tellConfirmed);
+}
+
+function tellConfirmed(): void {
+  const generations = confirmed;
+  confirmed = [];
+  tell({ type: 'applied', generations });
 }
 
 async function listen(

@@ -154,6 +154,7 @@ export type {
   MatchTree,
 } from './matcher.ts';
 export type {
+  ClusterUpdate,
   DynamicStatKey,
   HostRefusal,
   InheritedSockets,

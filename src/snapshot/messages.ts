@@ -101,14 +101,20 @@ export type HostRefusal = 'overflow' | 'dns';
 /** Descriptors of sockets that listen already, by address of a listener. They become the worker's. */
 export type InheritedSockets = readonly (readonly number[])[];
 
-export type MainToWorker =
-  /** The first message; the thread has loaded its code by then, while the main thread read the configuration. */
-  | { readonly type: 'init'; readonly init: WorkerInit }
-  /** A cluster that is new, or takes the place of one with other settings. Answered by `applied`, as what follows. */
+/** Each is answered by `applied`. */
+export type ClusterUpdate =
+  /** A cluster that is new, or takes the place of one with other settings. */
   | { readonly type: 'cluster'; readonly generation: number; readonly cluster: PackedCluster }
   | { readonly type: 'cluster-removed'; readonly generation: number; readonly name: string }
   /** Members of a cluster that stays as it is. */
-  | { readonly type: 'hosts'; readonly generation: number; readonly update: HostsUpdate }
+  | { readonly type: 'hosts'; readonly generation: number; readonly update: HostsUpdate };
+
+export type MainToWorker =
+  /** The first message; the thread has loaded its code by then, while the main thread read the configuration. */
+  | { readonly type: 'init'; readonly init: WorkerInit }
+  | ClusterUpdate
+  /** Several, in their order. */
+  | { readonly type: 'updates'; readonly updates: readonly ClusterUpdate[] }
   /** Connections of a cluster are secured by other settings. Answered by `applied`, at once. */
   | {
       readonly type: 'cluster-tls';
@@ -238,8 +244,8 @@ export type WorkerToMain =
       readonly recordAddress: number;
       readonly kind: ConsecutiveKind;
     }
-  /** The update of this generation is in force, and nothing uses what it has removed; in any order. */
-  | { readonly type: 'applied'; readonly generation: number }
+  /** The updates of these generations are in force, and nothing uses what they have removed; in any order. */
+  | { readonly type: 'applied'; readonly generations: readonly number[] }
   /** `dropped` traces before this one are missing, because main did not take them in time. */
   | {
       readonly type: 'tap-trace';

@@ -44,6 +44,7 @@ import { stackOf } from '../watchdog/stack.ts';
 import { SocketQuestions } from './socket-questions.ts';
 import { StandingOrders } from './standing-orders.ts';
 import { UpdateConfirmations } from './update-confirmations.ts';
+import { type QueuedUpdate, UpdateQueue } from './update-queue.ts';
 import { WorkerRestarts } from './worker-restarts.ts';
 import { type WorkerEvents, WorkerThread } from './worker-thread.ts';
 
@@ -126,6 +127,7 @@ export class WorkerPool {
   readonly #listeners = new Map<number, OpenListener>();
   readonly #pendingListens = new Map<string, PendingListen>();
   readonly #confirmations = new UpdateConfirmations();
+  readonly #updates: UpdateQueue;
   readonly #socketQuestions = new SocketQuestions();
   readonly #restarts: WorkerRestarts;
   #service: WorkerService | undefined;
@@ -140,6 +142,9 @@ export class WorkerPool {
   constructor(deps: WorkerPoolDependencies) {
     this.#deps = deps;
     this.#log = deps.loggers.get('main');
+    this.#updates = new UpdateQueue(deps.faults, (message) => {
+      for (const worker of this.#workers) worker?.send(message);
+    });
     this.#restarts = new WorkerRestarts(deps.concurrency, deps.clock, this.#log, (index) => this.#spawn(index));
     deps.loggers.onLevelsChanged(() => this.#broadcast({ type: 'log-levels', levels: deps.loggers.levels() }));
     for (let index = 0; index < deps.concurrency; index += 1) this.#spawn(index);
@@ -171,18 +176,17 @@ export class WorkerPool {
    * @param onApplied called once, when no worker uses anything any more that this has removed.
    */
   publishCluster(cluster: ClusterSnapshot, onApplied: () => void): void {
-    const [packed] = packClusters([cluster]);
-    this.#publish((generation) => ({ type: 'cluster', generation, cluster: packed! }), onApplied);
+    this.#queueUpdate((generation) => ({ type: 'unpacked', generation, cluster }), onApplied);
   }
 
   /** @param onApplied as for publishCluster. */
   removeCluster(name: string, onApplied: () => void): void {
-    this.#publish((generation) => ({ type: 'cluster-removed', generation, name }), onApplied);
+    this.#queueUpdate((generation) => ({ type: 'cluster-removed', generation, name }), onApplied);
   }
 
   /** Brings what has changed about the members of a cluster. @param onApplied as for publishCluster. */
   publishHosts(update: HostsUpdate, onApplied: () => void): void {
-    this.#publish((generation) => ({ type: 'hosts', generation, update }), onApplied);
+    this.#queueUpdate((generation) => ({ type: 'hosts', generation, update }), onApplied);
   }
 
   /** Brings a route table to every worker. @param onGone called once, when no request goes by the one of its id before it. */
@@ -430,6 +434,8 @@ export class WorkerPool {
   }
 
   #spawn(index: number): void {
+    // What is on its way is not for this one, which begins with the state of now.
+    this.#updates.flush();
     const { faults, threadFlags } = this.#deps;
     const events: WorkerEvents = {
       onMessage: (sender, message) => this.#receive(sender, message),
@@ -460,6 +466,12 @@ export class WorkerPool {
     worker.send({ type: 'init', init });
   }
 
+  /** As `publish`, soon, with others in one message. */
+  #queueUpdate(update: (generation: number) => QueuedUpdate, onApplied: () => void): void {
+    const queued = update(this.#confirmations.begin(this.#informed(), onApplied));
+    if (this.#service) this.#updates.add(queued);
+  }
+
   #publish(message: (generation: number) => MainToWorker, onApplied: () => void): void {
     const generation = this.#confirmations.begin(this.#informed(), onApplied);
     const told = message(generation);
@@ -477,7 +489,14 @@ export class WorkerPool {
   }
 
   #broadcast(message: MainToWorker): void {
+    this.#updates.flush();
     for (const worker of this.#workers) worker?.send(message);
+  }
+
+  /** Behind the updates that are on their way. */
+  #tell(worker: WorkerThread, message: MainToWorker): void {
+    this.#updates.flush();
+    worker.send(message);
   }
 
   /** Before it has its work, a worker writes lines at most. */
@@ -513,7 +532,7 @@ export class WorkerPool {
         this.#service!.onHostFailedInRow(message.cluster, message.recordAddress, message.kind);
         break;
       case 'applied':
-        this.#confirmations.confirm(message.generation, worker.index);
+        for (const generation of message.generations) this.#confirmations.confirm(generation, worker.index);
         break;
       case 'tap-trace':
         this.#service!.onTapTrace(message.to, message.trace, message.dropped);
@@ -549,7 +568,8 @@ export class WorkerPool {
   /** A host that can be had reaches the worker as every other, if it is not on its way already. */
   #answerWanted(worker: WorkerThread, cluster: string, address: IpAddress): void {
     const reason = this.#service!.onHostWanted(cluster, address);
-    if (reason !== undefined) worker.send({ type: 'host-refused', cluster, address: formatAddress(address), reason });
+    if (reason === undefined) return;
+    this.#tell(worker, { type: 'host-refused', cluster, address: formatAddress(address), reason });
   }
 
   #workerReady(worker: WorkerThread): void {
@@ -576,7 +596,7 @@ export class WorkerPool {
     }
     // As it is now: what has changed meanwhile the worker has been told of too early.
     const { listener, ports } = open;
-    worker.send({ type: 'listen', listener, ports, predecessor: null, inherited: null });
+    this.#tell(worker, { type: 'listen', listener, ports, predecessor: null, inherited: null });
   }
 
   #listen(
@@ -595,7 +615,7 @@ export class WorkerPool {
         return;
       }
       this.#pendingListens.set(pendingKey(open.listener.id, index), { resolve, reject });
-      worker.send({ type: 'listen', listener: open.listener, ports: open.ports, predecessor, inherited });
+      this.#tell(worker, { type: 'listen', listener: open.listener, ports: open.ports, predecessor, inherited });
     });
   }
 

@@ -57,8 +57,9 @@ describe('a worker that ends', () => {
     pool.removeCluster('web', () => {
       applied += 1;
     });
+    await new Promise(setImmediate);
     const [, , { generation }] = take().at(-1) as [number, string, { generation: number }];
-    say(0, { type: 'applied', generation });
+    say(0, { type: 'applied', generations: [generation] });
     assert.equal(applied, 0);
     const ending = { code: 'WEIR_LISTEN_FAILED', message: 'worker 1 ended while it opened the listener' };
     const refused = assert.rejects(shared, ending);
@@ -118,10 +119,10 @@ describe('a worker that ends', () => {
     type Told = readonly [number, string, { generation: number; goneGeneration: number; listener: ListenerSnapshot }];
     const [[index, type, { generation, goneGeneration }]] = take() as unknown as [Told];
     assert.deepEqual([index, type], [1, 'listener-chains']);
-    say(1, { type: 'applied', generation });
+    say(1, { type: 'applied', generations: [generation] });
     await new Promise(setImmediate);
     assert.deepEqual(events, ['7 applied']);
-    say(1, { type: 'applied', generation: goneGeneration });
+    say(1, { type: 'applied', generations: [goneGeneration] });
     assert.deepEqual(events, ['7 applied', '7 gone']);
     turn(0);
     say(0, { type: 'ready' });

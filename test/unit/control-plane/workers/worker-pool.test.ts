@@ -115,21 +115,23 @@ describe('the pool of workers', () => {
     const drain = { strategy: 'gradual', elapsedMs: 0, durationMs: 5 } as const;
     pool.stopListener(3, 4, drain, () => applied.push('stopped'));
     pool.stopAccepting(6, () => applied.push('quiet'), true);
-    const said = take() as [number, string, { generation: number }][];
-    const { generation } = said[0]![2];
+    const said = take() as [number, string, { updates: { generation: number }[] }][];
+    const { generation } = said[0]![2].updates[0]!;
+    const updates = [
+      { type: 'hosts', generation, update },
+      { type: 'cluster-removed', generation: generation + 1, name: 'web' },
+    ];
     assert.deepEqual(said, [
-      [0, 'hosts', { generation, update }],
-      [1, 'hosts', { generation, update }],
-      [0, 'cluster-removed', { generation: generation + 1, name: 'web' }],
-      [1, 'cluster-removed', { generation: generation + 1, name: 'web' }],
+      [0, 'updates', { updates }],
+      [1, 'updates', { updates }],
       [0, 'stop-listener', { generation: generation + 2, listenerId: 3, successor: 4, drain }],
       [1, 'stop-listener', { generation: generation + 2, listenerId: 3, successor: 4, drain }],
       [0, 'stop-accepting', { generation: generation + 3, listenerId: 6, leavesPaths: true }],
       [1, 'stop-accepting', { generation: generation + 3, listenerId: 6, leavesPaths: true }],
     ]);
-    for (let step = 0; step < 3; step++) say(0, { type: 'applied', generation: generation + step });
+    for (let step = 0; step < 3; step++) say(0, { type: 'applied', generations: [generation + step] });
     assert.deepEqual(applied, []);
-    say(1, { type: 'applied', generation });
+    say(1, { type: 'applied', generations: [generation] });
     assert.deepEqual(applied, ['hosts']);
   });
 
@@ -141,6 +143,7 @@ describe('the pool of workers', () => {
     pool.publishCluster(cluster, () => {
       applied += 1;
     });
+    await new Promise(setImmediate);
     const said = take() as [number, string, { generation: number; cluster: PackedCluster }][];
     assert.deepEqual(
       said.map(([index, type, fields]) => [index, type, unpackCluster(fields.cluster)]),
@@ -148,7 +151,7 @@ describe('the pool of workers', () => {
     );
     for (const [index, , { generation }] of said) {
       assert.equal(applied, 0);
-      say(index, { type: 'applied', generation });
+      say(index, { type: 'applied', generations: [generation] });
     }
     assert.equal(applied, 1);
   });
