@@ -22,18 +22,41 @@ const NO_FIELDS: MapNode = { kind: 'map', offset: -1, entries: [] };
 /** Settles `message` and all below it, in place. The context's reader must be that of JSON. */
 export function settleExtensions(context: ReadContext, type: Type, message: Message): void {
   reportUnknownFields(context, type, message);
+  const { slot, below } = planOf(type);
+  if (slot === undefined && below.length === 0) return;
   context.enterMessage(type);
-  const slot = slotFields(type);
   if (slot !== undefined) settleSlot(context, slot, message as OpenMessage);
-  const settled = slot === undefined ? undefined : 'typed_config';
-  for (const field of type.fieldsArray) {
-    const fieldType = messageTypeOf(field.resolve());
-    if (fieldType === undefined || !Object.hasOwn(message, field.name) || field.name === settled) continue;
-    context.push(field.name);
+  for (const { field, name, type: fieldType } of below) {
+    if (!Object.hasOwn(message, name)) continue;
+    context.push(name);
     settleField(context, field, fieldType, message as OpenMessage);
     context.pop();
   }
   context.leaveMessage();
+}
+
+/** What of a message may hold others, worked out once for each type. */
+interface SettlePlan {
+  readonly slot: SlotFields | undefined;
+  /** Beside the slot. */
+  readonly below: readonly { readonly field: Field; readonly name: string; readonly type: Type }[];
+}
+
+const plans = new WeakMap<Type, SettlePlan>();
+
+function planOf(type: Type): SettlePlan {
+  let plan = plans.get(type);
+  if (plan === undefined) {
+    const slot = slotFields(type);
+    const below = type.fieldsArray.flatMap((field) => {
+      const fieldType = messageTypeOf(field.resolve());
+      const isSlot = slot !== undefined && field.name === 'typed_config';
+      return fieldType === undefined || isSlot ? [] : [{ field, name: field.name, type: fieldType }];
+    });
+    plan = { slot, below };
+    plans.set(type, plan);
+  }
+  return plan;
 }
 
 function reportUnknownFields(context: ReadContext, type: Type, message: Message): void {

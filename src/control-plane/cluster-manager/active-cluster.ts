@@ -102,6 +102,19 @@ export interface ClusterUse {
   readonly activeConnections: number;
 }
 
+function isSamePolicy(a: AssignmentPolicy, b: AssignmentPolicy): boolean {
+  return (
+    a.overprovisioningFactor === b.overprovisioningFactor &&
+    a.weightedPriorityHealth === b.weightedPriorityHealth &&
+    a.dropCategory === b.dropCategory &&
+    isSameShare(a.dropShare, b.dropShare)
+  );
+}
+
+function isSameShare(a: AssignmentPolicy['dropShare'], b: AssignmentPolicy['dropShare']): boolean {
+  return a === b || JSON.stringify(a) === JSON.stringify(b);
+}
+
 export class ActiveCluster {
   readonly stats;
   /** What discovery calls it, where that is not its name; else empty. */
@@ -259,8 +272,7 @@ export class ActiveCluster {
     const { settings } = this.#snapshot;
     // Without one it has none.
     const { dropCategory: _former, ...others } = settings;
-    const next = { ...others, ...policy };
-    const free = this.#update(found, JSON.stringify(next) === JSON.stringify(settings) ? settings : next);
+    const free = this.#update(found, isSamePolicy(policy, settings) ? settings : { ...others, ...policy });
     this.#load?.dropIn(policy.dropCategory ?? '');
     return free;
   }
@@ -345,7 +357,7 @@ export class ActiveCluster {
     const told = this.#told;
     this.#told = hosts;
     const health = this.#hostSet.takeHealthNews().map((host) => host.recordAddress);
-    const hasNewShare = JSON.stringify(dropShare) !== JSON.stringify(this.#toldShare);
+    const hasNewShare = !isSameShare(dropShare, this.#toldShare);
     this.#toldShare = dropShare;
     const share = hasNewShare ? { dropShare } : {};
     const update = { cluster: settings.name, hostLists, order: null, hosts: [], health, amendment: null, ...share };

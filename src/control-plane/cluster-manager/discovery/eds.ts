@@ -64,6 +64,8 @@ export interface EdsStats extends SubscriptionCells {
 
 type AssignmentEvent = 'assignment_timeout_received' | 'assignment_use_cached';
 
+const NOTHING_TO_END = (): void => {};
+
 /** The same for all clusters. */
 export interface EdsTools {
   readonly clock: Clock;
@@ -94,7 +96,7 @@ export class EdsDiscovery implements Discovery, SubscriptionOwner<AssignmentSett
   #staleAfterMs = 0;
   #refused: RefusedAssignment | undefined;
   #status: AssignmentRecord['status'] = 'requested';
-  #endStale = (): void => {};
+  #endStale = NOTHING_TO_END;
   #isStopped = false;
 
   constructor(
@@ -139,6 +141,8 @@ export class EdsDiscovery implements Discovery, SubscriptionOwner<AssignmentSett
     this.#tools.faults.run(`the start of cluster ${this.#cluster}`, async () => {
       await answer.promise;
       if (this.#isStopped) return;
+      // There are thousands of clusters, and nobody asks for it any more.
+      this.#firstAnswer = undefined;
       if (this.#known === undefined) this.#takeFormer();
       this.#listener.onReady();
     });
@@ -232,7 +236,7 @@ export class EdsDiscovery implements Discovery, SubscriptionOwner<AssignmentSett
     const updatedMs = this.#tools.clock.wallMs();
     this.#known = { resource: this.#resource, version, updatedMs, message, source: this.#settings.source };
     this.#endStale();
-    this.#endStale = (): void => {};
+    this.#endStale = NOTHING_TO_END;
     if (this.#staleAfterMs === 0) return;
     this.#stats.count('assignment_timeout_received');
     this.#endStale = this.#tools.clock.after(this.#staleAfterMs, () => this.#becameStale());
