@@ -42,15 +42,21 @@ export {
 export {
   encodeChangesRequest,
   encodeStateRequest,
+  NO_NAMES,
   type NodeMessage,
   nodeMessage,
+  type RequestNames,
+  requestNames,
+  type StateRequest,
+  stateRequestText,
+} from './discovery/exchange-requests.ts';
+export {
   openChangesResponse,
   openStateResponse,
   type RawResource,
   type RawResponse,
-  type StateRequest,
-  stateRequestText,
-} from './discovery/exchange-messages.ts';
+  type ReadResponse,
+} from './discovery/exchange-responses.ts';
 export {
   type CheckOrder,
   type CheckOrders,

@@ -14,7 +14,7 @@ import { encodeMessage, headOf } from '../proto/wire-parts.ts';
 import { addressMessage } from '../resources/address-message.ts';
 import { durationMsOr } from '../resources/units.ts';
 import { ConfigDocument } from '../source/config-document.ts';
-import type { NodeMessage } from './exchange-messages.ts';
+import type { NodeMessage } from './exchange-requests.ts';
 import { NOWHERE } from './read-raw-resource.ts';
 import { readResource } from './read-resource.ts';
 import type { ResourceType } from './resource-type.ts';

@@ -9,7 +9,7 @@ import { decodeMessage } from '../proto/wire.ts';
 import { encodeMessage } from '../proto/wire-parts.ts';
 import { addressMessage } from '../resources/address-message.ts';
 import { durationMsOr } from '../resources/units.ts';
-import { type NodeMessage, withFeature } from './exchange-messages.ts';
+import { type NodeMessage, withFeature } from './exchange-requests.ts';
 
 /** Of the method, which stays open. */
 export const LOAD_REPORTING_PATH: Readonly<Record<Generation, string>> = {

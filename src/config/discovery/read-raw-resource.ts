@@ -9,7 +9,7 @@ import type { UnknownFieldPolicy } from '../proto/unknown-fields.ts';
 import { ConfigDocument, type DocumentLayer } from '../source/config-document.ts';
 import { SourceText } from '../source/source-text.ts';
 import type { DiscoveredResource, OfferedResource } from './discovered-response.ts';
-import type { RawResource } from './exchange-messages.ts';
+import type { RawResource } from './exchange-responses.ts';
 import { fingerprintOf } from './fingerprint.ts';
 import { readResource } from './read-resource.ts';
 import type { ResourceType } from './resource-type.ts';

@@ -13,7 +13,7 @@ import { ConfigDocument } from '../source/config-document.ts';
 import { fieldPath, itemPath } from '../source/field-path.ts';
 import { parseBytes } from '../source/source.ts';
 import type { DiscoveryService } from './discovery-services.ts';
-import type { RawResource, RawResponse } from './exchange-messages.ts';
+import type { RawResource, RawResponse } from './exchange-responses.ts';
 import { encodeContent, isError } from './read-resource.ts';
 import { assignFaults, RESOURCES, RESPONSE_TYPE } from './response-faults.ts';
 

@@ -1,6 +1,7 @@
 // Parts of messages in their binary form, without decoding what is around them.
 
-import { Reader, type Type, util } from 'protobufjs/light.js';
+import { type Type, util } from 'protobufjs/light.js';
+import { FieldCursor } from './field-cursor.ts';
 import { messageTypeOf } from './message-plan.ts';
 import type { ProtoSchema } from './root.ts';
 
@@ -55,10 +56,12 @@ export function* partsOf(
   for (const part of valuesOf(bytes, field.id)) yield* partsOf(schema, next, part, rest);
 }
 
-/** A text field of a message; empty when it is not set. */
+/** A text field of a message; empty when it is not set. @throws as FieldCursor.next. */
 export function textOf(type: Type, bytes: Uint8Array, field: string): string {
+  const { id } = type.fields[field]!;
+  const cursor = new FieldCursor(bytes);
   let text = '';
-  for (const part of valuesOf(bytes, type.fields[field]!.id)) text = Buffer.from(part).toString();
+  while (cursor.next()) if (cursor.number === id && cursor.isDelimited) text = cursor.text;
   return text;
 }
 
@@ -71,15 +74,8 @@ function contentOf(schema: ProtoSchema, any: Uint8Array, name: string): Uint8Arr
   return content;
 }
 
-function* valuesOf(bytes: Uint8Array, fieldNumber: number): Generator<Uint8Array, void, undefined> {
-  const reader = Reader.create(bytes);
-  while (reader.pos < reader.len) {
-    const tag = reader.uint32();
-    if (tag >>> 3 === fieldNumber && (tag & 7) === LENGTH_DELIMITED) {
-      const length = reader.uint32();
-      const start = reader.pos;
-      reader.skip(length);
-      yield bytes.subarray(start, reader.pos);
-    } else reader.skipType(tag & 7);
-  }
+/** Values of a field that is text, bytes or a message, each a view of `bytes`. @throws as FieldCursor.next. */
+export function* valuesOf(bytes: Uint8Array, fieldNumber: number): Generator<Buffer, void, undefined> {
+  const cursor = new FieldCursor(bytes);
+  while (cursor.next()) if (cursor.number === fieldNumber && cursor.isDelimited) yield cursor.value;
 }

@@ -221,14 +221,15 @@ export class ClusterManager {
     this.#version = version;
   }
 
-  /** Those that discovery has brought, and those that it could not. */
+  /**
+   * Those that discovery has brought, and those that it could not; some more than once. Others may come and go on the way: one that
+   * becomes warm then is found on one side or the other.
+   */
   *discoveredNames(): Iterable<string> {
-    const names = new Set<string>();
-    for (const { cluster } of [...this.#clusters.values(), ...this.#warming.values()]) {
-      if (cluster.addedViaApi) names.add(cluster.name);
+    for (const clusters of [this.#warming, this.#clusters]) {
+      for (const { cluster } of clusters.values()) if (cluster.addedViaApi) yield cluster.name;
     }
-    for (const { name, addedViaApi } of this.#failures.values()) if (addedViaApi) names.add(name);
-    yield* names;
+    for (const { name, addedViaApi } of this.#failures.values()) if (addedViaApi) yield name;
   }
 
   /** There is one that serves. */

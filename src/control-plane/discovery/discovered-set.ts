@@ -11,7 +11,7 @@ import type { SubscriptionOwner } from '../subscription/subscription.ts';
 
 /** Who has the resources. */
 export interface ResourceManager<Settings> {
-  /** Those that discovery has brought, and those that it could not. */
+  /** Those that discovery has brought, and those that it could not; some more than once. Others may come and go on the way. */
   discoveredNames(): Iterable<string>;
   /**
    * @returns false where there is one of this name that discovery has not brought, which stays; or where none are taken any more.
@@ -65,8 +65,8 @@ export class DiscoveredSet<Settings> implements SubscriptionOwner<Settings> {
 
   async onResponse(response: DiscoveredResponse<Settings>): Promise<readonly string[]> {
     const { manager, removes } = this.#deps;
-    const gone = response.extent === 'all' ? this.#goneBy(response.names) : response.removed;
     const slice = new TimeSlice();
+    const gone = response.extent === 'all' ? await this.#goneBy(response.names, slice) : response.removed;
     if (removes === 'first') await this.#remove(gone, slice);
     const refusals = await this.#put(response, slice);
     if (removes === 'last') await this.#remove(gone, slice);
@@ -77,11 +77,20 @@ export class DiscoveredSet<Settings> implements SubscriptionOwner<Settings> {
   }
 
   /** One that could not be opened may be any of those that seem to be missing: then none goes. */
-  #goneBy(names: readonly string[]): readonly string[] {
-    const named = new Set(names);
-    if (named.has('')) return [];
+  async #goneBy(names: readonly string[], slice: TimeSlice): Promise<readonly string[]> {
+    const named = new Set<string>();
+    for (const name of names) {
+      if (name === '') return [];
+      named.add(name);
+      if (slice.isOver()) await slice.rest();
+    }
     const { manager, isForeign = () => false } = this.#deps;
-    return [...manager.discoveredNames()].filter((name) => !named.has(name) && !isForeign(name));
+    const gone = new Set<string>();
+    for (const name of manager.discoveredNames()) {
+      if (!named.has(name) && !isForeign(name)) gone.add(name);
+      if (slice.isOver()) await slice.rest();
+    }
+    return [...gone];
   }
 
   async #remove(names: readonly string[], slice: TimeSlice): Promise<void> {

@@ -11,11 +11,21 @@ export function frameOf(message: Uint8Array): Buffer {
   return frame;
 }
 
-/** Puts messages together of the pieces that a body comes in. */
+/** What is being filled, and how far it is. */
+interface Filling {
+  readonly bytes: Buffer;
+  length: number;
+}
+
+/**
+ * Puts messages together of the pieces that a body comes in. Each piece is copied when it comes, so that the end of a long message
+ * costs no more than any other part of it.
+ */
 export class MessageFrames {
   readonly #maxBytes: number;
-  #pieces: Buffer[] = [];
-  #length = 0;
+  readonly #head: Filling = { bytes: Buffer.alloc(HEAD_BYTES), length: 0 };
+  /** Once its head is there. */
+  #message: Filling | undefined;
 
   /** @param maxBytes of a message. */
   constructor(maxBytes: number) {
@@ -24,29 +34,35 @@ export class MessageFrames {
 
   /** @returns the messages that are whole now. @throws Error for what is no frame that was asked for. */
   *add(bytes: Buffer): Generator<Buffer> {
-    this.#pieces.push(bytes);
-    this.#length += bytes.length;
+    let at = 0;
     for (;;) {
-      if (this.#length < HEAD_BYTES) return;
-      const head = this.#peek(HEAD_BYTES);
-      if (head[0] !== 0) throw new Error('a message is compressed, which was not asked for');
-      const length = head.readUInt32BE(1);
-      if (length > this.#maxBytes) throw new Error(`a message of ${length} bytes, more than ${this.#maxBytes}`);
-      if (this.#length < HEAD_BYTES + length) return;
-      yield this.#take(HEAD_BYTES + length).subarray(HEAD_BYTES);
+      at += fill(this.#message ?? this.#head, bytes, at);
+      if (this.#message === undefined) {
+        if (this.#head.length < HEAD_BYTES) return;
+        this.#message = this.#begin();
+      } else if (this.#message.length < this.#message.bytes.length) return;
+      else {
+        const { bytes: whole } = this.#message;
+        this.#message = undefined;
+        this.#head.length = 0;
+        yield whole;
+      }
     }
   }
 
-  #peek(length: number): Buffer {
-    if (this.#pieces[0]!.length < length) this.#pieces = [Buffer.concat(this.#pieces)];
-    return this.#pieces[0]!;
+  #begin(): Filling {
+    const { bytes: head } = this.#head;
+    if (head[0] !== 0) throw new Error('a message is compressed, which was not asked for');
+    const length = head.readUInt32BE(1);
+    if (length > this.#maxBytes) throw new Error(`a message of ${length} bytes, more than ${this.#maxBytes}`);
+    // Of its own, so that nothing else keeps it alive; pages that nothing is written to cost nothing.
+    return { bytes: Buffer.allocUnsafeSlow(length), length: 0 };
   }
+}
 
-  #take(length: number): Buffer {
-    const whole = this.#pieces.length === 1 ? this.#pieces[0]! : Buffer.concat(this.#pieces);
-    const rest = whole.subarray(length);
-    this.#pieces = rest.length === 0 ? [] : [rest];
-    this.#length = rest.length;
-    return whole.subarray(0, length);
-  }
+/** @returns how many bytes it has taken from `at` on. */
+function fill(filling: Filling, bytes: Buffer, at: number): number {
+  const copied = bytes.copy(filling.bytes, filling.length, at);
+  filling.length += copied;
+  return copied;
 }

@@ -29,13 +29,14 @@ export class UpdateQueue {
     if (this.#queued.length >= MOST_UPDATES) this.flush();
     else if (!this.#isScheduled) {
       this.#isScheduled = true;
-      setImmediate(
-        this.#faults.handler('telling workers of updates', () => {
-          this.#isScheduled = false;
-          this.flush();
-        }),
-      );
+      const onTurnOver = (): void => this.#turnOver();
+      setImmediate(this.#faults.handler('telling workers of updates', onTurnOver));
     }
+  }
+
+  #turnOver(): void {
+    this.#isScheduled = false;
+    this.flush();
   }
 
   /** Sends what there is: something is to be sent behind it. */

@@ -525,7 +525,7 @@ export class WorkerPool {
         break;
       case 'demand': {
         const { question, demand } = message;
-        this.#service!.onDemand(demand, (isThere) => worker.send({ type: 'demand-answered', question, isThere }));
+        this.#service!.onDemand(demand, (isThere) => this.#tell(worker, { type: 'demand-answered', question, isThere }));
         break;
       }
       case 'outlier':

@@ -1,7 +1,7 @@
 // Incremental: requests say which names are wanted from now on, and which no more; responses what has come and what is gone. Each is
 // answered, whatever is asked for meanwhile.
 
-import { encodeChangesRequest, type NodeMessage, type RawResponse } from '../../../config/index.ts';
+import { encodeChangesRequest, type NodeMessage, type ReadResponse } from '../../../config/index.ts';
 import type { Exchange, ExchangeType, WantedNames } from './exchange.ts';
 
 /** As a name, it stands for all there are. */
@@ -68,7 +68,7 @@ export class ChangesExchange implements Exchange {
 
   taking(): void {}
 
-  taken({ nonce, resources, removed }: RawResponse, refusal: string | undefined, isOver: boolean): void {
+  taken({ nonce, resources, removed }: ReadResponse, refusal: string | undefined, isOver: boolean): void {
     if (!isOver) this.#answers.push({ nonce, refusal });
     if (refusal !== undefined) return;
     for (const { name, version, bytes } of resources) if (bytes !== undefined) this.#versions.set(name, version);

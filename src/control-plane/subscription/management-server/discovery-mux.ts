@@ -236,8 +236,8 @@ export class DiscoveryMux {
     const release = gate.hold();
     faults.run('taking in a response of a management server', async () => {
       try {
-        const refusals = await watched.take(response, this.#clustersOfBefore(watched));
-        exchange.taken(response, refusalText(refusals), generation !== this.#generation);
+        const { read, refusals } = await watched.take(response, this.#clustersOfBefore(watched));
+        exchange.taken(read, refusalText(refusals), generation !== this.#generation);
       } finally {
         release();
         if (generation === this.#generation) {

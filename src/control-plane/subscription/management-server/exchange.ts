@@ -1,7 +1,7 @@
 // What both ways to ask a management server have in common: which names are wanted, what the server has said, and what is still to
 // be said to it. One for each type and stream; knows neither connections nor clocks.
 
-import type { DiscoveryService, NodeMessage, RawResponse } from '../../../config/index.ts';
+import type { DiscoveryService, NodeMessage, RawResponse, ReadResponse } from '../../../config/index.ts';
 
 /** The names that somebody wants. */
 export interface WantedNames {
@@ -32,5 +32,5 @@ export interface Exchange {
    * @param refusal why it is refused; undefined where it is not.
    * @param isOver the stream that it has come by is: what was accepted counts, and nothing is to be said of it.
    */
-  taken(response: RawResponse, refusal: string | undefined, isOver: boolean): void;
+  taken(response: ReadResponse, refusal: string | undefined, isOver: boolean): void;
 }

@@ -1,7 +1,15 @@
 // State of the world: each request says all names that are wanted and the last version that was accepted; each response is answered
 // by one with its nonce.
 
-import { encodeStateRequest, type NodeMessage, type RawResponse } from '../../../config/index.ts';
+import {
+  encodeStateRequest,
+  NO_NAMES,
+  type NodeMessage,
+  type RawResponse,
+  type ReadResponse,
+  type RequestNames,
+  requestNames,
+} from '../../../config/index.ts';
 import type { Exchange, ExchangeType, WantedNames } from './exchange.ts';
 
 export class StateExchange implements Exchange {
@@ -15,6 +23,8 @@ export class StateExchange implements Exchange {
   #hasNews = false;
   /** It has asked for names in this stream. */
   #hasAsked = false;
+  /** Those that are wanted; undefined where others are than those that were said last. */
+  #names: RequestNames | undefined;
 
   constructor(type: ExchangeType, wanted: WantedNames) {
     this.#type = type;
@@ -42,10 +52,12 @@ export class StateExchange implements Exchange {
 
   wanted(): void {
     this.#hasNews = true;
+    this.#names = undefined;
   }
 
   next(node: NodeMessage | undefined): Uint8Array {
     const { isWildcard, names } = this.#wanted;
+    this.#names ??= isWildcard ? NO_NAMES : requestNames(names);
     const refusal = this.#refusal;
     this.#refusal = undefined;
     this.#hasNews = false;
@@ -53,7 +65,7 @@ export class StateExchange implements Exchange {
     return encodeStateRequest({
       typeUrl: this.#type.typeUrl,
       version: this.#acceptedVersion,
-      names: isWildcard ? [] : names,
+      names: this.#names,
       nonce: this.#nonce,
       refusal,
       node,
@@ -65,7 +77,7 @@ export class StateExchange implements Exchange {
     this.#nonce = nonce;
   }
 
-  taken({ version }: RawResponse, refusal: string | undefined, isOver: boolean): void {
+  taken({ version }: ReadResponse, refusal: string | undefined, isOver: boolean): void {
     if (refusal === undefined) this.#acceptedVersion = version;
     if (isOver) return;
     this.#isTaking = false;

@@ -10,6 +10,7 @@ import {
   offerRawResource,
   type RawResource,
   type RawResponse,
+  type ReadResponse,
   readRawResource,
   type UnknownFieldPolicy,
 } from '../../../config/index.ts';
@@ -51,6 +52,13 @@ interface News {
 
 const FILE = 'src/control-plane/subscription/management-server/watched-type.ts';
 
+/** A response that has been gone through. */
+export interface TakenResponse {
+  readonly read: ReadResponse;
+  /** Why some of it is refused, one reason each. */
+  readonly refusals: readonly string[];
+}
+
 export class WatchedType implements WantedNames {
   readonly #deps: WatchedTypeDependencies;
   /** What a response tells. */
@@ -58,7 +66,9 @@ export class WatchedType implements WantedNames {
   readonly #isWildcardType: boolean;
   /** A resource of which there is nothing but its name says that there is none. */
   readonly #tellsAbsence: boolean;
-  readonly #watches = new Set<Watch>();
+  /** With the order in which they have come. */
+  readonly #watches = new Map<Watch, number>();
+  #lastWatch = 0;
   /** Those that want all. */
   readonly #ofAll = new Set<Watch>();
   readonly #byName = new Map<string, Set<Watch>>();
@@ -107,7 +117,8 @@ export class WatchedType implements WantedNames {
   }
 
   add(watch: Watch): void {
-    this.#watches.add(watch);
+    this.#lastWatch += 1;
+    this.#watches.set(watch, this.#lastWatch);
     if (watch.names === undefined) this.#ofAll.add(watch);
     for (const name of watch.names ?? []) {
       const watches = this.#byName.get(name);
@@ -134,22 +145,22 @@ export class WatchedType implements WantedNames {
 
   /** The server could not be asked. */
   lost(): void {
-    for (const { stats } of this.#watches) stats.attempt().failed();
+    for (const { stats } of this.#watches.keys()) stats.attempt().failed();
   }
 
   /** It has answered that nothing is new. */
   unchanged(): void {
-    for (const { stats } of this.#watches) stats.attempt();
+    for (const { stats } of this.#watches.keys()) stats.attempt();
   }
 
   /** It has said again what has been accepted. */
   repeated(): void {
-    for (const { stats } of this.#watches) stats.attempt().updated(this.#version);
+    for (const { stats } of this.#watches.keys()) stats.attempt().updated(this.#version);
   }
 
   /** It has answered what is no response. */
   unreadable(): void {
-    for (const { stats, owner } of this.#watches) {
+    for (const { stats, owner } of this.#watches.keys()) {
       stats.attempt().rejected();
       owner.onFailed();
     }
@@ -160,8 +171,8 @@ export class WatchedType implements WantedNames {
     return this.#taking;
   }
 
-  /** @param before what it may refer to. @returns why some of it is refused, one reason each. */
-  take(response: RawResponse, before: Promise<void>): Promise<readonly string[]> {
+  /** @param before what it may refer to. */
+  take(response: RawResponse, before: Promise<void>): Promise<TakenResponse> {
     const taken = Promise.all([this.#taking, before]).then(() => this.#take(response));
     this.#taking = taken.then(
       () => {},
@@ -170,45 +181,60 @@ export class WatchedType implements WantedNames {
     return taken;
   }
 
-  async #take(response: RawResponse): Promise<readonly string[]> {
-    const refusals = new Set<string>();
+  async #take(response: RawResponse): Promise<TakenResponse> {
     const slice = new TimeSlice();
-    for (const { name, ttlMs } of response.resources) if (name !== '') this.#lifetimes.renew(name, ttlMs);
-    for (const name of response.removed) this.#lifetimes.forget(name);
-    for (const refusal of this.#nameless(response)) refusals.add(refusal);
-    for (const [watch, share] of this.#shares(response)) {
+    const refusals = new Set<string>();
+    const read: ReadResponse = { ...response, resources: await readAll(response.resources, slice) };
+    await this.#renewLifetimes(read, slice);
+    for (const refusal of this.#nameless(read)) refusals.add(refusal);
+    for (const [watch, share] of await this.#shares(read, slice)) {
       // It may have gone while others were told.
       if (!this.#watches.has(watch)) continue;
-      for (const refusal of await this.#tell(watch, response, share)) refusals.add(refusal);
+      for (const refusal of await this.#tell(watch, read, share)) refusals.add(refusal);
       if (slice.isOverNow()) await slice.rest();
     }
     this.#version = response.version;
     this.#complaints = refusals;
-    return [...refusals];
+    return { read, refusals: [...refusals] };
   }
 
-  /** Whom it concerns, and with what. */
-  #shares({ resources, removed }: RawResponse): ReadonlyMap<Watch, Share> {
+  async #renewLifetimes({ resources, removed }: ReadResponse, slice: TimeSlice): Promise<void> {
+    for (const { name, ttlMs } of resources) {
+      if (name !== '') this.#lifetimes.renew(name, ttlMs);
+      if (slice.isOver()) await slice.rest();
+    }
+    for (const name of removed) this.#lifetimes.forget(name);
+  }
+
+  /** Whom it concerns, of those that there are now, and with what. */
+  async #shares({ resources, removed }: ReadResponse, slice: TimeSlice): Promise<ReadonlyMap<Watch, Share>> {
     const shares = new Map<Watch, Share>();
+    // Who comes meanwhile would get a part only, and take it for all there is.
+    const last = this.#lastWatch;
+    const isPresent = (watch: Watch): boolean => this.#watches.get(watch)! <= last;
     const shareOf = (watch: Watch): Share => {
       const share = shares.get(watch) ?? { resources: [], removed: [] };
       shares.set(watch, share);
       return share;
     };
+    const gone = (name: string): void => {
+      for (const watch of this.#wantedBy(name)) if (isPresent(watch)) shareOf(watch).removed.push(name);
+    };
     // Of a type whose responses say all there is they concern whoever asks for it, even where they say nothing.
-    if (this.#isWildcardType) for (const watch of this.#watches) shareOf(watch);
+    if (this.#isWildcardType) for (const watch of this.#watches.keys()) shareOf(watch);
     else for (const watch of this.#ofAll) shareOf(watch);
     for (const [index, raw] of resources.entries()) {
+      if (slice.isOver()) await slice.rest();
       if (raw.bytes === undefined && this.#tellsAbsence && raw.ttlMs === undefined) {
-        for (const name of [raw.name, ...(raw.aliases ?? [])]) {
-          for (const watch of this.#wantedBy(name)) shareOf(watch).removed.push(name);
-        }
+        for (const name of [raw.name, ...(raw.aliases ?? [])]) gone(name);
       }
       // A heartbeat says nothing new.
-      if (raw.name === '' || raw.bytes === undefined) continue;
-      for (const watch of this.#wantedBy(raw.name)) shareOf(watch).resources.push({ index, raw });
+      if (raw.bytes === undefined) continue;
+      // Whoever wants all is told of those without names, too, so that they are refused by their place.
+      const watches = this.#wantedBy(raw.name);
+      for (const watch of watches) if (isPresent(watch)) shareOf(watch).resources.push({ index, raw });
     }
-    for (const name of removed) for (const watch of this.#wantedBy(name)) shareOf(watch).removed.push(name);
+    for (const name of removed) gone(name);
     return shares;
   }
 
@@ -218,8 +244,8 @@ export class WatchedType implements WantedNames {
   }
 
   /** Resources that nobody can be told of by their names. */
-  *#nameless({ resources }: RawResponse): Iterable<string> {
-    const [watch] = this.#watches;
+  *#nameless({ resources }: ReadResponse): Iterable<string> {
+    const [watch] = this.#watches.keys();
     if (watch === undefined) return;
     for (const [index, raw] of resources.entries()) {
       if (raw.name !== '' || raw.bytes === undefined || this.#ofAll.size > 0) continue;
@@ -229,20 +255,18 @@ export class WatchedType implements WantedNames {
     }
   }
 
-  async #tell(watch: Watch, response: RawResponse, share: Share): Promise<readonly string[]> {
+  async #tell(watch: Watch, response: ReadResponse, share: Share): Promise<readonly string[]> {
     const { faults } = this.#deps;
     const { version, resources } = response;
     const attempt = watch.stats.attempt();
     const isOfAll = watch.names === undefined;
-    // Whoever wants all is told of those without names, too, so that they are refused by their place.
-    const told = isOfAll && watch.prefix === undefined ? placed(resources) : share.resources;
     // Of names that were asked for, those that are missing are as they were: servers may answer in parts. So they are where a
     // response says of some only that they live on.
     const isOfState = this.#form === 'state' && (isOfAll || this.#isWildcardType);
     const isComplete = isOfState && resources.every(({ bytes }) => bytes !== undefined);
     try {
       const refusals = await watch.owner.onResponse(
-        this.#discovered(watch, { version, told, removed: share.removed, isComplete }),
+        this.#discovered(watch, { version, told: share.resources, removed: share.removed, isComplete }),
       );
       if (refusals.length === 0) attempt.updated(version);
       else attempt.rejected();
@@ -287,8 +311,13 @@ export class WatchedType implements WantedNames {
   }
 }
 
-function placed(resources: readonly RawResource[]): readonly Placed[] {
-  return resources.map((raw, index) => ({ index, raw })).filter(({ raw }) => raw.bytes !== undefined);
+async function readAll(resources: Iterable<RawResource>, slice: TimeSlice): Promise<readonly RawResource[]> {
+  const read: RawResource[] = [];
+  for (const resource of resources) {
+    read.push(resource);
+    if (slice.isOver()) await slice.rest();
+  }
+  return read;
 }
 
 function placeOf(index: number): string {

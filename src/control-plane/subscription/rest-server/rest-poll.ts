@@ -15,6 +15,7 @@ import {
   type NodeMessage,
   openTextResponse,
   type RawResponse,
+  requestNames,
   stateRequestText,
   type UnknownFieldPolicy,
 } from '../../../config/index.ts';
@@ -179,7 +180,7 @@ export class RestPoll {
     return stateRequestText({
       typeUrl: this.#typeUrl,
       version: isAfresh ? '' : this.#accepted.version,
-      names,
+      names: requestNames(names),
       ...this.#answered,
       node: this.#deps.node,
     });
@@ -221,13 +222,14 @@ export class RestPoll {
 
   #take(response: RawResponse, names: ReadonlySet<string>, fingerprint: string): void {
     const { faults, gate } = this.#deps;
-    const { version, nonce, resources } = response;
+    const { version, nonce } = response;
     this.#state = 'taking';
     const release = gate.hold();
     faults.run('taking in an answer of a management server', async () => {
       try {
-        const refusal = refusalText(await this.#watched.take(response, Promise.resolve()));
-        const livesOn = resources.every(({ ttlMs }) => ttlMs === undefined);
+        const { read, refusals } = await this.#watched.take(response, Promise.resolve());
+        const refusal = refusalText(refusals);
+        const livesOn = read.resources.every(({ ttlMs }) => ttlMs === undefined);
         this.#answered = { nonce, refusal };
         if (refusal === undefined) this.#accepted = { version, names, fingerprint: livesOn ? fingerprint : undefined };
       } finally {

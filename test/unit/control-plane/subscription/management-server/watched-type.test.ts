@@ -1,0 +1,183 @@
+// Responses of a management server on their way to those who want some of them, held against a model: responses come while others are
+// taken in, and who wants something comes and goes at any moment.
+
+import assert from 'node:assert/strict';
+import { performance } from 'node:perf_hooks';
+import { describe, it } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import fc from 'fast-check';
+import {
+  type DiscoveredResponse,
+  discoveryService,
+  encodeMessage,
+  protoSchema,
+  type RawResource,
+  type RawResponse,
+  type ResourceType,
+  UnknownFieldPolicy,
+} from '../../../../../src/config/index.ts';
+import { WatchedType } from '../../../../../src/control-plane/subscription/management-server/watched-type.ts';
+import type { SubscriptionRequest } from '../../../../../src/control-plane/subscription/subscription.ts';
+import { Loggers } from '../../../../../src/log/index.ts';
+
+import { NO_FAULTS } from '../../../../support/faults.ts';
+import { ManualClock } from '../../../../support/manual-clock.ts';
+
+const ASSIGNMENT = 'proxy.config.endpoint.v3.ClusterLoadAssignment';
+const NAMES = ['a', 'b', 'c'];
+/** So many that several looks at the clock fall into one walk. */
+const FILLERS = 200;
+
+type Watch = Omit<SubscriptionRequest<unknown>, 'source'>;
+
+function resource(name: string): RawResource {
+  const bytes = encodeMessage(protoSchema().messageType(ASSIGNMENT), { cluster_name: name });
+  return { name, version: '', typeUrl: `type.googleapis.com/${ASSIGNMENT}`, bytes, ttlMs: undefined };
+}
+
+const RESOURCES = new Map(NAMES.map((name) => [name, resource(name)]));
+const FILLER = Array.from({ length: FILLERS }, (_, index) => resource(`filler-${index}`));
+
+function responseOf(version: number, names: readonly string[]): RawResponse {
+  const service = discoveryService(ASSIGNMENT);
+  // What is wanted stands at both ends, so that somebody may come between the two.
+  const found = names.map((name) => RESOURCES.get(name)!);
+  return {
+    typeUrl: service.typeUrl.v3,
+    service,
+    version: String(version),
+    nonce: String(version),
+    controlPlane: '',
+    removed: [],
+    resources: [...found.slice(1), ...FILLER, ...found.slice(0, 1)],
+  };
+}
+
+class Watcher {
+  readonly joinedAfter: number;
+  readonly told: { readonly version: number; readonly extent: string; readonly names: readonly string[] }[] = [];
+  hasLeft = false;
+  readonly watch: Watch;
+
+  /** @param name undefined for all. @param lastOffered responses that had come when it joined. */
+  constructor(name: string | undefined, lastOffered: number) {
+    this.joinedAfter = lastOffered;
+    const attempt = () => ({ updated() {}, rejected() {}, failed() {} });
+    this.watch = {
+      names: name === undefined ? undefined : new Set([name]),
+      type: () => ({ typeName: ASSIGNMENT }) as unknown as ResourceType<unknown>,
+      stats: { attempt } as unknown as Watch['stats'],
+      owner: {
+        onResponse: async (response: DiscoveredResponse<unknown>) => {
+          assert.equal(this.hasLeft, false, 'it is told of nothing when it has left');
+          const names = [...response.offered()].map((offered) => offered.name);
+          assert.deepEqual(response.names, names);
+          this.told.push({ version: Number(response.version), extent: response.extent, names });
+          if (Number(response.version) % 2 === 0) await nextTurn();
+          return [];
+        },
+        onFailed() {},
+      },
+    };
+  }
+}
+
+type Step =
+  | { readonly kind: 'respond'; readonly names: readonly string[] }
+  | { readonly kind: 'join'; readonly name: string | undefined }
+  | { readonly kind: 'leave'; readonly which: number }
+  | { readonly kind: 'turns'; readonly count: number };
+
+const STEPS: fc.Arbitrary<readonly Step[]> = fc.array(
+  fc.oneof(
+    fc.record({ kind: fc.constant('respond' as const), names: fc.subarray(NAMES) }),
+    fc.record({ kind: fc.constant('join' as const), name: fc.constantFrom(...NAMES, undefined) }),
+    fc.record({ kind: fc.constant('leave' as const), which: fc.nat() }),
+    fc.record({ kind: fc.constant('turns' as const), count: fc.integer({ min: 1, max: 6 }) }),
+  ),
+  { minLength: 5, maxLength: 30 },
+);
+
+async function run(steps: readonly Step[], isWildcardType: boolean): Promise<void> {
+  const log = new Loggers({ levels: { default: 'off' }, threadId: 0, sink: { write() {} } }).get('config');
+  const watched = new WatchedType('state', isWildcardType, {
+    clock: new ManualClock(),
+    faults: NO_FAULTS,
+    log,
+    unknownFields: new UnknownFieldPolicy('reject'),
+    server: () => 'server',
+  });
+  const watchers: Watcher[] = [];
+  const offered: (readonly string[])[] = [];
+  const taken: number[] = [];
+  const waiting: Promise<unknown>[] = [];
+  for (const step of steps) {
+    if (step.kind === 'turns') for (let turn = 0; turn < step.count; turn += 1) await nextTurn();
+    else if (step.kind === 'join') {
+      const watcher = new Watcher(step.name, offered.length);
+      watchers.push(watcher);
+      watched.add(watcher.watch);
+    } else if (step.kind === 'leave') {
+      const present = watchers.filter(({ hasLeft }) => !hasLeft);
+      const watcher = present[step.which % present.length];
+      if (watcher === undefined) continue;
+      watcher.hasLeft = true;
+      watched.remove(watcher.watch);
+    } else {
+      const version = offered.push(step.names);
+      waiting.push(
+        watched.take(responseOf(version, step.names), Promise.resolve()).then(({ read, refusals }) => {
+          assert.deepEqual(refusals, []);
+          assert.equal(read.resources.length, step.names.length + FILLERS);
+          taken.push(version);
+        }),
+      );
+    }
+  }
+  await Promise.all(waiting);
+  assert.deepEqual(
+    taken,
+    offered.map((_, index) => index + 1),
+    'one response after the other',
+  );
+  for (const { told, joinedAfter, hasLeft, watch } of watchers) {
+    const versions = told.map(({ version }) => version);
+    assert.deepEqual(
+      versions,
+      [...new Set(versions)].sort((a, b) => a - b),
+      'each is told once, in order',
+    );
+    const isOfAll = watch.names === undefined;
+    for (const { version, extent, names } of told) {
+      const inResponse = offered[version - 1]!;
+      const wanted = isOfAll ? FILLERS + inResponse.length : inResponse.filter((name) => watch.names!.has(name)).length;
+      assert.equal(names.length, wanted, 'all that it wants of a response');
+      assert.equal(extent, isOfAll || isWildcardType ? 'all' : 'changes');
+    }
+    if (hasLeft) continue;
+    for (const [index, names] of offered.entries()) {
+      const version = index + 1;
+      const concerns = isOfAll || isWildcardType || names.some((name) => watch.names!.has(name));
+      if (version > joinedAfter && concerns) assert.ok(versions.includes(version), 'what came when it was there');
+    }
+  }
+  watched.close();
+}
+
+describe('responses on their way', () => {
+  for (const isWildcardType of [false, true]) {
+    const kind = isWildcardType ? 'all there is' : 'what was asked for';
+    it(`reach whoever was there, whole and in their order, where they say ${kind}`, async (t) => {
+      // Each look at the clock finds a slice over.
+      let nowMs = 0;
+      t.mock.method(performance, 'now', () => {
+        nowMs += 100;
+        return nowMs;
+      });
+      await fc.assert(
+        fc.asyncProperty(STEPS, (steps) => run(steps, isWildcardType)),
+        { numRuns: 60 },
+      );
+    });
+  }
+});
