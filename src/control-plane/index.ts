@@ -10,6 +10,7 @@ export type { MemoryReport } from './server/memory-report.ts';
 export { FIRST_OF_ALL, type ParentLoad, type RestartFacts } from './server/restart-facts.ts';
 export { Server, type ServerDependencies } from './server/server.ts';
 export type { ServerState } from './server/server-state.ts';
+export type { SourceReport, TypeReport } from './subscription/source-report.ts';
 export type { ClusterHost } from './stat-sinks/host-rotation.ts';
 export type {
   CreateStatSink,

@@ -15,6 +15,44 @@ export interface Overview {
   readonly clusterCount: number;
   /** Of those that match. */
   readonly conditions: Readonly<Record<Condition, number>>;
+  /** Where resources come from beside the bootstrap; the first ones. */
+  readonly sources: readonly Source[];
+  readonly sourceCount: number;
+}
+
+/** A file, or a management server. */
+export interface Source {
+  /** `polls`: it is asked again and again. */
+  readonly kind: 'file' | 'stream' | 'polls';
+  /** A path, or a cluster. */
+  readonly name: string;
+  /** There is a stream, the last question was answered, the file could be read. */
+  readonly isConnected: boolean;
+  /** Since when that is so, in milliseconds since the Unix epoch. */
+  readonly sinceMs: number;
+  /** Who the server says it is; empty where it does not. */
+  readonly identifier: string;
+  /** What is wrong now; empty for nothing. */
+  readonly complaint: string;
+  readonly types: readonly SourceType[];
+}
+
+/** What has come of one type of resources. */
+export interface SourceType {
+  /** `Cluster`. */
+  readonly name: string;
+  /** How many names are wanted; null for all there are. */
+  readonly wanted: number | null;
+  /** Resources of the last response that nobody has asked for. */
+  readonly unasked: number;
+  readonly accepted: Update | null;
+  readonly refused: (Update & { readonly reasons: string }) | null;
+}
+
+export interface Update {
+  readonly version: string;
+  /** In milliseconds since the Unix epoch. */
+  readonly atMs: number;
 }
 
 export interface Head {

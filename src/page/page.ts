@@ -8,6 +8,7 @@ import { el, setAttribute, setText } from './dom.ts';
 import { clockTime, duration } from './format.ts';
 import { HeadPanel } from './head.ts';
 import { PageHistory } from './history.ts';
+import { SourcesPanel } from './sources.ts';
 import { StatsPanel } from './stats.ts';
 import { themeSwitch } from './theme.ts';
 import { TrafficPanel } from './traffic.ts';
@@ -30,6 +31,7 @@ class Page {
   readonly #head = new HeadPanel();
   readonly #traffic = new TrafficPanel();
   readonly #upstreams: UpstreamsPanel;
+  readonly #sources = new SourcesPanel();
   readonly #stats: StatsPanel;
   readonly #state: HTMLElement;
   readonly #badge = el('strong');
@@ -56,6 +58,7 @@ class Page {
       this.#head.element,
       this.#traffic.element,
       this.#upstreams.element,
+      this.#sources.element,
       this.#stats.element,
       actions.element,
     );
@@ -111,6 +114,7 @@ class Page {
     this.#head.update(overview);
     this.#traffic.update(overview.listeners, this.#history, times.length);
     this.#upstreams.update(overview, this.#history, times.length);
+    this.#sources.update(overview);
     // What stands above has its height now.
     if (this.#beginsAtStats) this.#stats.focus();
     this.#beginsAtStats = false;

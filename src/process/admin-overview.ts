@@ -26,6 +26,7 @@ export class AdminOverview implements OverviewView {
   readonly history: History;
   readonly process: ProcessView;
   readonly clusters: OverviewView['clusters'];
+  readonly sources: OverviewView['sources'];
   readonly hostTimes: OverviewView['hostTimes'];
   readonly #times: HostTimes;
 
@@ -61,6 +62,7 @@ export class AdminOverview implements OverviewView {
       return new Map(known.filter((entry): entry is [ActiveHost, RecentTimesView] => entry[1] !== undefined));
     };
     this.clusters = () => server.clusterManager.clusters();
+    this.sources = () => server.sources();
   }
 
   close(): void {

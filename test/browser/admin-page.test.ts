@@ -45,6 +45,26 @@ function overview(name: string): OverviewView {
       warnings: [HOSTILE],
     },
     clusters: () => clusters,
+    sources: () => [
+      {
+        kind: 'stream',
+        name,
+        isConnected: false,
+        sinceMs: 1_700_000_000_000,
+        identifier: name,
+        complaint: name,
+        unaskedTypes: [],
+        types: [
+          {
+            typeName: `proxy.${name}`,
+            wanted: 3,
+            accepted: null,
+            refused: { version: name, atMs: 1_700_000_000_000, reasons: name },
+            unasked: 2,
+          },
+        ],
+      },
+    ],
     hostTimes: () => new Map(),
   };
 }
@@ -191,6 +211,21 @@ static_resources:
     );
     const path = await watched.page.locator('.clusters .spark-line').first().getAttribute('d');
     assert.match(path!, /^M0\.0 1\d\.\dL.*L9\d\.\d 1\.0$/);
+  });
+
+  it('says where resources come from, what has come, and what was refused of it', async () => {
+    await using server = await pageOf({ overview: overview('control') });
+    await using watched = await openPage(browser);
+    const { page } = watched;
+    await page.goto(server.url);
+    await page.getByRole('heading', { name: 'Discovery' }).waitFor();
+    const [cells] = await rowsOf(page, '.sources');
+    const [source, state, type, wanted, accepted, refused] = cells as [string, string, string, string, string, string];
+    assert.equal(source, 'controlmanagement server · control');
+    assert.match(state, /^not connected for \d+ d \d+ hcontrol$/);
+    assert.deepEqual([type, wanted, accepted], ['control', '3 (2 unasked)', '–']);
+    assert.match(refused, /^version control, [\d:]+, \d+ d \d+ h ago: control$/);
+    assert.equal(await page.locator('.sources td.bad').count(), 1);
   });
 
   it('takes no name for markup', async () => {

@@ -166,10 +166,10 @@ describe('clusters and listeners from files', () => {
     assert.equal(await attempts(weir, 'lds', 'rejected'), 1);
   });
 
-  it('change a hundred times under traffic, and no request fails', async (t) => {
+  it('change a thousand times under traffic, and no request fails', async (t) => {
     const files = new DiscoveredFiles(t);
     const ports = [await upstreamSaying(t, 'one'), await upstreamSaying(t, 'two')];
-    const rounds = 100;
+    const rounds = 1000;
     const write = (round: number): void => {
       files.write('clusters', String(round), [cluster('one', ports[round % 2]!), cluster('two', ports[0]!)]);
       const name = round % 3 === 0 ? 'two' : 'one';
@@ -191,6 +191,8 @@ describe('clusters and listeners from files', () => {
     const clients = [ask(), ask(), ask()];
     for (let round = 1; round <= rounds; round += 1) {
       write(round);
+      // Of several that come while one is taken over the last counts.
+      if (round % 10 > 0) continue;
       const shown = `listener_manager.lds.version_text: "${round}"\n`;
       await untilEqual(shown, () => weir.admin('/stats?filter=lds.version_text'), 'the version of listeners');
     }

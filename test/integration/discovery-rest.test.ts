@@ -9,6 +9,7 @@ import {
   assignment,
   cluster,
   discoveringListener,
+  eds,
   listener,
   upstreamSaying,
 } from '../support/discovered-proxy.ts';
@@ -67,12 +68,6 @@ interface BootstrapOptions {
   readonly server?: JsonObject;
   /** Of each source. */
   readonly source?: JsonObject;
-}
-
-/** A cluster whose endpoints come by themselves. */
-function eds(name: string, eds_config: JsonObject): JsonObject {
-  const { load_assignment: _none, ...rest } = clusterNamed(name);
-  return { ...rest, type: 'EDS', eds_cluster_config: { eds_config } };
 }
 
 async function someServer(t: TestContext, version = '1'): Promise<{ plane: RestPlane; port: number }> {

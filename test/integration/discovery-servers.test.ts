@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
-import { clusterNamed, type JsonObject } from '../support/bootstrap.ts';
+import type { JsonObject } from '../support/bootstrap.ts';
 import { ControlPlane, type ReceivedRequest } from '../support/control-plane.ts';
 import {
   answerOf,
@@ -13,6 +13,7 @@ import {
   cluster,
   discoveringListener,
   ENDPOINTS,
+  eds,
   FORMS,
   type Form,
   LISTENER,
@@ -77,14 +78,11 @@ describe('endpoints from a management server', () => {
     it(`are asked for by the names of clusters, and change for themselves: ${form.name}`, async (t) => {
       const plane = await ControlPlane.start(t);
       const [one, two] = [await upstreamSaying(t, 'one'), await upstreamSaying(t, 'two')];
-      const eds = (name: string, fields: JsonObject = {}): JsonObject => {
-        const { load_assignment: _none, ...rest } = clusterNamed(name);
-        return { ...rest, type: 'EDS', eds_cluster_config: { eds_config: ofForm(form), ...fields } };
-      };
+      const of = (name: string, fields: JsonObject = {}): JsonObject => eds(name, ofForm(form), fields);
       serve(
         plane,
         '1',
-        [eds('a'), eds('b', { service_name: 'service/b' })],
+        [of('a'), of('b', { service_name: 'service/b' })],
         [listener('in', 'a'), listener('on', 'b')],
       );
       plane.set(ENDPOINTS, '1', [assignment('a', one), assignment('service/b', two), assignment('unasked', one)]);
@@ -107,7 +105,7 @@ describe('endpoints from a management server', () => {
 
       // What nobody needs any more is not asked for any more.
       plane.set(LISTENER, '4', [listener('on', 'b')]);
-      plane.set(CLUSTER, '4', [eds('b', { service_name: 'service/b' })]);
+      plane.set(CLUSTER, '4', [of('b', { service_name: 'service/b' })]);
       const namesOf = ({
         resource_names: all,
         resource_names_unsubscribe: less,

@@ -76,6 +76,12 @@ export function listener(name: string, clusterName: string, table: JsonObject = 
   return listenerWith([httpFilter({ route_config })], { name, address: ANY_PORT });
 }
 
+/** Whose endpoints come by themselves. */
+export function eds(name: string, eds_config: JsonObject, fields: JsonObject = {}): JsonObject {
+  const { load_assignment: _none, ...rest } = clusterNamed(name);
+  return { ...rest, type: 'EDS', eds_cluster_config: { eds_config, ...fields } };
+}
+
 /** Whose routes come by themselves. */
 export function discoveringListener(name: string, route_config_name: string, config_source: JsonObject): JsonObject {
   const manager = httpFilter({ route_config: null, rds: { route_config_name, config_source } });

@@ -30,7 +30,14 @@ export type { InitView, UnreadyView } from './init.ts';
 export type { ListenersView, ListenerView } from './listeners.ts';
 export type { LocalityView } from './locality.ts';
 export type { LookupsView } from './lookups.ts';
-export type { BreakerUseView, BusyClusterView, ClusterUseView, OverviewView, RecentTimesView } from './overview.ts';
+export type {
+  BreakerUseView,
+  BusyClusterView,
+  ClusterUseView,
+  OverviewView,
+  RecentTimesView,
+  SourceView,
+} from './overview.ts';
 export type { ProcessView, TroubleView } from './process.ts';
 export type { RuntimeEntryView, RuntimeView } from './runtime.ts';
 export type { NodeView, ServerState, ServerView } from './server.ts';

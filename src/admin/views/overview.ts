@@ -34,10 +34,30 @@ export interface RecentTimesView {
   readonly p99Ms: number;
 }
 
+/** As the control plane tells of them: see SourceReport. */
+export interface SourceView {
+  readonly kind: 'file' | 'stream' | 'polls';
+  readonly name: string;
+  readonly isConnected: boolean;
+  readonly sinceMs: number;
+  readonly identifier: string;
+  readonly complaint: string;
+  readonly unaskedTypes: readonly string[];
+  readonly types: readonly {
+    readonly typeName: string;
+    readonly wanted: number | null;
+    readonly accepted: { readonly version: string; readonly atMs: number } | null;
+    readonly refused: { readonly version: string; readonly atMs: number; readonly reasons: string } | null;
+    readonly unasked: number;
+  }[];
+}
+
 export interface OverviewView {
   readonly history: HistoryView;
   readonly process: ProcessView;
   clusters(): Iterable<BusyClusterView>;
+  /** Where resources come from beside the bootstrap. */
+  sources(): Iterable<SourceView>;
   /**
    * Response times of those hosts of a cluster that are wanted, as far as they are known: they are recorded from the first time
    * that this is asked of a host until a minute after the last.

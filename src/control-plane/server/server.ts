@@ -44,6 +44,7 @@ import { Secrets } from '../secrets/secrets.ts';
 import type { StatSinkKinds } from '../stat-sinks/stat-sink-kind.ts';
 import { StatSinks } from '../stat-sinks/stat-sinks.ts';
 import { FileWatches } from '../subscription/file-watches.ts';
+import type { SourceReport } from '../subscription/source-report.ts';
 import { Sources } from '../subscription/sources.ts';
 import { TapManager } from '../tap/tap-manager.ts';
 import { CertificateInventory } from '../tls/certificate-inventory.ts';
@@ -445,6 +446,11 @@ export class Server {
       (settings, at) => [settings, bootstrap.messages.listeners[at]!] as const,
     );
     return unready({ init: this.#init, clusters, listeners, listenersAtStart });
+  }
+
+  /** Where resources come from that nobody has written into the bootstrap. */
+  sources(): Iterable<SourceReport> {
+    return this.#sources.reports();
   }
 
   get uptimeSeconds(): number {

@@ -18,6 +18,11 @@ export class Complaint {
     this.#last = text;
   }
 
+  /** What is wrong now; empty for nothing. */
+  get text(): string {
+    return this.#last;
+  }
+
   /** It is well again. */
   end(): void {
     this.#last = '';

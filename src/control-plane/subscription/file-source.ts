@@ -10,6 +10,7 @@ import type { Logger } from '../../log/index.ts';
 import type { FileSourceSettings } from '../../snapshot/index.ts';
 import type { FileWatches } from './file-watches.ts';
 import { MoveWatch, type MoveWatchEvents } from './move-watch.ts';
+import { ConnectionRecord, type SourceReport, TypeRecord } from './source-report.ts';
 
 export interface FileSourceDependencies {
   readonly clock: Clock;
@@ -41,6 +42,10 @@ export class FileSource {
   #slice: TimeSlice | undefined;
   #isTelling = false;
   #watch: { close(): void } | undefined;
+  readonly #record: ConnectionRecord;
+  readonly #types = new Map<string, TypeRecord>();
+  /** Why it could not be read; empty where it could. */
+  #complaint = '';
   /** Undefined where it could not be opened. */
   #opened: { readonly response: OpenedResponse | undefined } | undefined;
   #endKeeping = (): void => {};
@@ -50,6 +55,7 @@ export class FileSource {
     this.#settings = settings;
     this.#followsWrites = followsWrites;
     this.#deps = deps;
+    this.#record = new ConnectionRecord(deps.clock);
   }
 
   get hasReaders(): boolean {
@@ -85,9 +91,24 @@ export class FileSource {
     return this.#opened.response;
   }
 
+  /** Somebody has taken resources of a type over. @param refusals why some of them are refused, one reason each. */
+  took(typeName: string, version: string, refusals: readonly string[]): void {
+    const record = this.#types.get(typeName) ?? new TypeRecord(this.#deps.clock);
+    this.#types.set(typeName, record);
+    record.took(version, refusals);
+  }
+
+  report(): SourceReport {
+    const { path: name } = this.#settings;
+    const types = [...this.#types].map(([typeName, record]) => record.report(typeName, null));
+    return { kind: 'file', name, complaint: this.#complaint, types, ...this.#record.report() };
+  }
+
   #openNow(): OpenedResponse | undefined {
     const { unknownFields, log } = this.#deps;
     const opened = openResponse(this.#settings.path, unknownFields);
+    this.#record.connected(!('faults' in opened));
+    this.#complaint = 'faults' in opened ? opened.faults.join('; ') : '';
     if ('faults' in opened) {
       for (const fault of opened.faults) log.warning(`resources are not taken over: ${fault}`);
       return undefined;

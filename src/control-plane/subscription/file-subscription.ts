@@ -66,7 +66,8 @@ export class FileSubscription<Resource> implements Subscription, FileReader {
       owner.onFailed();
       return;
     }
-    const response = opened.of(type(), names);
+    const resourceType = type();
+    const response = opened.of(resourceType, names);
     let refusals: readonly string[];
     try {
       refusals = await owner.onResponse(response);
@@ -75,6 +76,7 @@ export class FileSubscription<Resource> implements Subscription, FileReader {
       owner.onFailed();
       throw error;
     }
+    source.took(resourceType.typeName, response.version, refusals);
     if (refusals.length === 0) {
       attempt.updated(response.version);
       return;

@@ -19,6 +19,7 @@ import type { DiscoveryMux } from './management-server/discovery-mux.ts';
 import { RequestGate } from './management-server/request-gate.ts';
 import type { ServerLinkDependencies } from './management-server/server-link.ts';
 import type { RestPoll, RestPollDependencies } from './rest-server/rest-poll.ts';
+import type { SourceReport } from './source-report.ts';
 import type { Subscription, SubscriptionRequest, Subscriptions } from './subscription.ts';
 
 export interface SourcesDependencies extends ServerLinkDependencies {
@@ -73,6 +74,12 @@ export class Sources implements Subscriptions {
     if (origin.kind === 'ads') return this.#toServer(aggregated!, undefined, service, request);
     if (origin.kind === 'rest') return this.#toRestServer(origin, service, request);
     return this.#toServer(origin, service, service, request);
+  }
+
+  /** Those that anybody asks, servers first. */
+  *reports(): Generator<SourceReport> {
+    for (const sources of [this.#muxes, this.#polls, this.#files])
+      for (const source of sources.values()) yield source.report();
   }
 
   #toFile<Resource>(settings: FileSourceSettings, request: SubscriptionRequest<Resource>): Subscription {

@@ -3,12 +3,33 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { BusyClusterView, HostView, OverviewView } from '../../../src/admin/index.ts';
-import type { ReadPoints } from '../../../src/admin/views/index.ts';
+import type { ReadPoints, SourceView } from '../../../src/admin/views/index.ts';
 import type { Condition, Histogram, Hosts, LoggerLevel, Overview, Stats } from '../../../src/page/data.ts';
 import { statsFixture } from '../../support/stats.ts';
 import { clustersView, startAdmin } from './fixture.ts';
 
 const NAN = Number.NaN;
+
+const SOURCES: readonly SourceView[] = [
+  {
+    kind: 'stream',
+    name: 'control',
+    isConnected: true,
+    sinceMs: 1000,
+    identifier: 'plane-7',
+    complaint: '',
+    unaskedTypes: ['type.googleapis.com/envoy.service.runtime.v3.Runtime'],
+    types: [
+      {
+        typeName: 'proxy.config.cluster.v3.Cluster',
+        wanted: null,
+        accepted: { version: '7', atMs: 2000 },
+        refused: { version: '8', atMs: 3000, reasons: 'cluster bad: connect_timeout' },
+        unasked: 0,
+      },
+    ],
+  },
+];
 
 /** Points of the last seconds, one list for each series. */
 type Lately = readonly (readonly number[])[];
@@ -41,6 +62,7 @@ function overviewOf(clusters: readonly BusyClusterView[], lately: Readonly<Recor
       warnings: ['flags_path: has no effect'],
     },
     clusters: () => clusters,
+    sources: () => SOURCES,
     hostTimes: (cluster, wanted) =>
       new Map([...wanted].slice(0, 1).map((host) => [host, { p50Ms: cluster.length, p99Ms: NAN }])),
   };
@@ -173,6 +195,16 @@ describe('the page is told', () => {
     const next = await json<Overview>(`${server.url}/page/overview?since=0&clusters=we`);
     assert.deepEqual([next.times, next.clusterCount, next.clusters[0]?.points], [[2000], 1, [[2]]]);
     assert.equal((await fetch(`${server.url}/page/overview?since=x`)).status, 400);
+  });
+
+  it('of where resources come from, and what has come of each type', async () => {
+    await using server = await startAdmin({ overview: overviewOf([]) });
+    const { sources, sourceCount } = await json<Overview>(`${server.url}/page/overview`);
+    assert.equal(sourceCount, 1);
+    const [{ unaskedTypes: _none, types, ...source }] = SOURCES as [SourceView];
+    const [{ typeName: _name, ...type }] = types as [SourceView['types'][0]];
+    const complaint = 'has sent what nobody has asked for: type.googleapis.com/envoy.service.runtime.v3.Runtime';
+    assert.deepEqual(sources, [{ ...source, complaint, types: [{ name: 'Cluster', ...type }] }]);
   });
 
   /** Rates of answers, 5xx, connections and failed ones. */

@@ -4,11 +4,11 @@
 import { formatAddress } from '../../../base/address.ts';
 import { TimeSlice } from '../../../base/time-slice.ts';
 import { formatVersion } from '../../../base/version.ts';
-import type { Cluster, Head, Listener, Overview, Points } from '../../../page/data.ts';
+import type { Cluster, Head, Listener, Overview, Points, Source } from '../../../page/data.ts';
 import { type AdminContext, endpoint } from '../../endpoint.ts';
 import { parsed, text } from '../../parameter.ts';
 import { textResponse } from '../../response.ts';
-import type { OverviewView, ReadPoints } from '../../views/index.ts';
+import type { OverviewView, ReadPoints, SourceView } from '../../views/index.ts';
 import { clusterRow, countsOf, type JudgedCluster, judgedClusters, mostTelling } from './judged-clusters.ts';
 import { pageJson } from './page-json.ts';
 import { warningsOf } from './warnings.ts';
@@ -17,6 +17,7 @@ import { warningsOf } from './warnings.ts';
 const MOST_CLUSTERS = 200;
 const MOST_LISTENERS = 64;
 const MOST_WAITED_FOR = 5;
+const MOST_SOURCES = 50;
 
 export function overviewEndpoint(isReadOnly: boolean) {
   return endpoint({
@@ -58,6 +59,7 @@ async function* pieces(
   const { history } = overview;
   const { tick } = history;
   const from = history.firstAfter(since);
+  const sources = [...overview.sources()];
   const start: Omit<Overview, 'listeners' | 'clusters'> = {
     nowMs: context.server.wallMs(),
     head: shownHead,
@@ -65,6 +67,8 @@ async function* pieces(
     times: history.times(from),
     clusterCount: matching.length,
     conditions: countsOf(matching),
+    sources: sources.slice(0, MOST_SOURCES).map(sourceRow),
+    sourceCount: sources.length,
   };
   yield `${JSON.stringify(start).slice(0, -1)},"listeners":[`;
   if (slice.isOverNow()) await slice.rest();
@@ -87,6 +91,15 @@ async function* pieces(
     }),
   );
   yield ']}';
+}
+
+function sourceRow({ unaskedTypes, complaint, types, ...source }: SourceView): Source {
+  const unasked = unaskedTypes.length === 0 ? '' : `has sent what nobody has asked for: ${unaskedTypes.join(', ')}`;
+  return {
+    ...source,
+    complaint: complaint || unasked,
+    types: types.map(({ typeName, ...type }) => ({ name: typeName.slice(typeName.lastIndexOf('.') + 1), ...type })),
+  };
 }
 
 async function* listOf<Item>(

@@ -20,7 +20,9 @@ import {
 } from '../../../config/index.ts';
 import type { Logger } from '../../../log/index.ts';
 import type { GrpcSourceSettings } from '../../../snapshot/index.ts';
+import { Complaint } from '../complaint.ts';
 import type { ControlPlaneStats } from '../control-plane-stats.ts';
+import { ConnectionRecord, type SourceReport } from '../source-report.ts';
 import type { Subscription, SubscriptionRequest } from '../subscription.ts';
 import { ChangesExchange } from './changes-exchange.ts';
 import type { Exchange } from './exchange.ts';
@@ -59,6 +61,9 @@ export class DiscoveryMux {
   readonly #link: ServerLink;
   readonly #types = new Map<DiscoveryService, TypeExchange>();
   readonly #rate: RequestRate | undefined;
+  readonly #record: ConnectionRecord;
+  /** Of responses that cannot be read. */
+  readonly #complaint: Complaint;
   #isStarted = false;
   #hasSaidNode = false;
   #isWaiting = false;
@@ -75,6 +80,8 @@ export class DiscoveryMux {
     const { clock } = deps;
     const { servers, form, transportGeneration, rateLimit } = settings;
     this.#rate = rateLimit && new RequestRate(rateLimit, clock);
+    this.#record = new ConnectionRecord(clock);
+    this.#complaint = new Complaint(deps.log.ofFile(FILE));
     const { path, streamMethod, deltaMethod } = service ?? AGGREGATED_SERVICE;
     const method = form === 'state' ? streamMethod : deltaMethod;
     this.#link = new ServerLink(servers, path[transportGeneration] + method, deps, {
@@ -119,6 +126,12 @@ export class DiscoveryMux {
     };
   }
 
+  report(): SourceReport {
+    const types = [...this.#types].map(([{ typeName }, { watched }]) => watched.report(typeName));
+    const complaint = this.#link.complaint || this.#complaint.text;
+    return { kind: 'stream', name: this.#link.server, complaint, types, ...this.#record.report() };
+  }
+
   /** Nothing is asked or told any more. */
   close(): void {
     this.#link.close();
@@ -152,6 +165,7 @@ export class DiscoveryMux {
     this.#responses = 0;
     this.#hasSaidNode = false;
     this.#deps.stats.connected(true);
+    this.#record.connected(true);
     for (const { exchange } of this.#types.values()) exchange.begin();
     this.#sayLater();
   }
@@ -160,6 +174,7 @@ export class DiscoveryMux {
     this.#generation += 1;
     const { stats } = this.#deps;
     stats.connected(false);
+    this.#record.connected(false);
     stats.pending(0);
     for (const { watched } of this.#types.values()) watched.lost();
   }
@@ -203,7 +218,9 @@ export class DiscoveryMux {
     const type = response?.service && this.#types.get(response.service);
     if (response === undefined) return;
     this.#deps.stats.identified(response.controlPlane);
+    this.#record.identified(response.controlPlane);
     if (type === undefined || type.watched.isEmpty) {
+      this.#record.unasked(response.typeUrl);
       const log = this.#deps.log.ofFile(FILE);
       log.debug(`management server ${this.#link.server}: nobody has asked for ${response.typeUrl}`);
       return;
@@ -212,11 +229,17 @@ export class DiscoveryMux {
   }
 
   #open(bytes: Buffer): RawResponse | undefined {
-    const { log } = this.#deps;
     try {
-      return this.#settings.form === 'state' ? openStateResponse(bytes) : openChangesResponse(bytes);
+      const response = this.#settings.form === 'state' ? openStateResponse(bytes) : openChangesResponse(bytes);
+      this.#complaint.end();
+      return response;
     } catch (error) {
-      log.warning(`management server ${this.#link.server}: a response cannot be read: ${errorMessage(error)}`);
+      const reason = `a response cannot be read: ${errorMessage(error)}`;
+      this.#complaint.say(`management server ${this.#link.server}: ${reason}`);
+      const [{ watched: first } = {}, ...others] = [...this.#types.values()];
+      if (others.length === 0) first?.unreadable(reason);
+      // Which of them it was for, nobody can say.
+      else for (const { watched } of this.#types.values()) watched.lost();
       return undefined;
     }
   }

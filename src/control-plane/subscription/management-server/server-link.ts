@@ -94,6 +94,11 @@ export class ServerLink {
     return this.#servers[this.#turn]!.cluster;
   }
 
+  /** What is wrong now; empty for nothing. */
+  get complaint(): string {
+    return this.#complaint.text;
+  }
+
   start(): void {
     this.#connect();
   }

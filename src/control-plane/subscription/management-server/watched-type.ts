@@ -15,6 +15,7 @@ import {
   type UnknownFieldPolicy,
 } from '../../../config/index.ts';
 import type { Logger } from '../../../log/index.ts';
+import { TypeRecord, type TypeReport } from '../source-report.ts';
 import type { SubscriptionRequest } from '../subscription.ts';
 import type { WantedNames } from './exchange.ts';
 import { Lifetimes } from './lifetimes.ts';
@@ -41,6 +42,9 @@ interface Share {
   readonly resources: Placed[];
   readonly removed: string[];
 }
+
+/** Resources that nobody has asked for, in a line of the log. */
+const MOST_NAMED = 10;
 
 /** What a watch is told. */
 interface News {
@@ -75,6 +79,7 @@ export class WatchedType implements WantedNames {
   /** Names that are asked for beside all there are, with how many ask. */
   readonly #asked = new Map<string, number>();
   readonly #lifetimes: Lifetimes;
+  readonly #record: TypeRecord;
   #version = '';
   /** What has been refused of the last response: it is not said of the next one again. */
   #complaints: ReadonlySet<string> = new Set();
@@ -86,6 +91,7 @@ export class WatchedType implements WantedNames {
     this.#isWildcardType = isWildcardType;
     this.#tellsAbsence = tellsAbsence;
     this.#deps = deps;
+    this.#record = new TypeRecord(deps.clock);
     this.#lifetimes = new Lifetimes(deps.clock, (name) => this.#expired(name));
   }
 
@@ -114,6 +120,10 @@ export class WatchedType implements WantedNames {
     const others = (this.#asked.get(name) ?? 1) - 1;
     if (others > 0) this.#asked.set(name, others);
     else this.#asked.delete(name);
+  }
+
+  report(typeName: string): TypeReport {
+    return this.#record.report(typeName, this.isWildcard ? null : this.#byName.size);
   }
 
   add(watch: Watch): void {
@@ -155,11 +165,13 @@ export class WatchedType implements WantedNames {
 
   /** It has said again what has been accepted. */
   repeated(): void {
+    this.#record.took(this.#version, []);
     for (const { stats } of this.#watches.keys()) stats.attempt().updated(this.#version);
   }
 
-  /** It has answered what is no response. */
-  unreadable(): void {
+  /** It has answered what is no response. @param reason why. */
+  unreadable(reason: string): void {
+    this.#record.took('', [reason]);
     for (const { stats, owner } of this.#watches.keys()) {
       stats.attempt().rejected();
       owner.onFailed();
@@ -195,6 +207,7 @@ export class WatchedType implements WantedNames {
     }
     this.#version = response.version;
     this.#complaints = refusals;
+    this.#record.took(response.version, [...refusals]);
     return { read, refusals: [...refusals] };
   }
 
@@ -223,6 +236,7 @@ export class WatchedType implements WantedNames {
     // Of a type whose responses say all there is they concern whoever asks for it, even where they say nothing.
     if (this.#isWildcardType) for (const watch of this.#watches.keys()) shareOf(watch);
     else for (const watch of this.#ofAll) shareOf(watch);
+    const unasked: string[] = [];
     for (const [index, raw] of resources.entries()) {
       if (slice.isOver()) await slice.rest();
       if (raw.bytes === undefined && this.#tellsAbsence && raw.ttlMs === undefined) {
@@ -233,9 +247,20 @@ export class WatchedType implements WantedNames {
       // Whoever wants all is told of those without names, too, so that they are refused by their place.
       const watches = this.#wantedBy(raw.name);
       for (const watch of watches) if (isPresent(watch)) shareOf(watch).resources.push({ index, raw });
+      if (raw.name !== '' && !this.isWildcard && !this.#byName.has(raw.name)) unasked.push(raw.name);
     }
+    this.#noteUnasked(unasked);
     for (const name of removed) gone(name);
     return shares;
+  }
+
+  /** They change nothing; a server that sends them says all it has, whatever it is asked. */
+  #noteUnasked(names: readonly string[]): void {
+    this.#record.unasked = names.length;
+    if (names.length === 0) return;
+    const { log, server } = this.#deps;
+    const some = names.slice(0, MOST_NAMED).join(', ');
+    log.debug(`${server()} names ${names.length} resources that nobody has asked for: ${some}`);
   }
 
   *#wantedBy(name: string): Iterable<Watch> {

@@ -28,6 +28,7 @@ import { Complaint } from '../complaint.ts';
 import { refusalText } from '../management-server/refusal-text.ts';
 import type { RequestGate } from '../management-server/request-gate.ts';
 import { WatchedType } from '../management-server/watched-type.ts';
+import { ConnectionRecord, type SourceReport } from '../source-report.ts';
 import type { Subscription, SubscriptionRequest } from '../subscription.ts';
 import { type RestAnswer, RestClient, type RestClientDependencies } from './rest-client.ts';
 
@@ -87,6 +88,7 @@ export class RestPoll {
   readonly #client: RestClient;
   readonly #rotation = new HostRotation();
   readonly #complaint: Complaint;
+  readonly #record: ConnectionRecord;
   #state: 'idle' | 'due' | 'asking' | 'taking' | 'waiting' = 'idle';
   /** Somebody has come for whom nothing has been asked yet. */
   #hasNewcomers = false;
@@ -114,6 +116,7 @@ export class RestPoll {
     this.#watched = new WatchedType('state', service.isWildcard, { ...deps, server });
     this.#client = new RestClient(deps);
     this.#complaint = new Complaint(deps.log);
+    this.#record = new ConnectionRecord(deps.clock);
   }
 
   /** @returns one that is still to be started. */
@@ -126,6 +129,12 @@ export class RestPoll {
       },
       close: () => this.#watched.remove(watch),
     };
+  }
+
+  report(): SourceReport {
+    const types = [this.#watched.report(this.#service.typeName)];
+    const { cluster: name } = this.#settings;
+    return { kind: 'polls', name, complaint: this.#complaint.text, types, ...this.#record.report() };
   }
 
   /** Nothing is asked or told any more. */
@@ -210,13 +219,15 @@ export class RestPoll {
     const response = openTextResponse(body, this.#service, unknownFields);
     if ('faults' in response) {
       this.#complaint.say(`management server ${asked.label}: an answer cannot be read: ${response.faults.join('; ')}`);
-      this.#watched.unreadable();
+      this.#watched.unreadable(`an answer cannot be read: ${response.faults.join('; ')}`);
+      this.#record.connected(true);
       this.#hasNewcomers ||= asked.isAfresh;
       this.#failures = 0;
       this.#wait(this.#usualMs());
       return;
     }
     for (const warning of response.warnings) log.warning(warning);
+    this.#record.identified(response.controlPlane);
     this.#take(response, asked.names, fingerprint);
   }
 
@@ -242,6 +253,7 @@ export class RestPoll {
   /** The server has answered. */
   #isWell(): void {
     this.#complaint.end();
+    this.#record.connected(true);
     this.#failures = 0;
     if (this.#hasNewcomers) this.#askSoon();
     else this.#wait(this.#usualMs());
@@ -249,6 +261,7 @@ export class RestPoll {
 
   #failed(reason: string): void {
     this.#complaint.say(`management server ${reason}`);
+    this.#record.connected(false);
     this.#watched.lost();
     this.#failures += 1;
     this.#wait(this.#pauseMs());
