@@ -25,6 +25,7 @@ import {
   REDIS_CLUSTER,
   RESOLVER,
   REST_SERVERS,
+  SERVER_FAULTS,
   SERVERS,
   SOURCES,
   STRICT_DNS,
@@ -100,7 +101,7 @@ export const MEMBERS_NOTES: Readonly<Record<string, MessageNotes>> = {
     test: SOURCES,
     fields: {
       envoy_grpc: ['The server is a cluster of the bootstrap.', 'required'],
-      google_grpc: ['Nothing: it is refused here.', 'none'],
+      google_grpc: ['A server that no cluster names.', 'none', SERVER_FAULTS],
       timeout: ['Nothing: streams stay.', 'none'],
       initial_metadata: ['Said with each stream.', 'none'],
     },
@@ -116,14 +117,43 @@ export const MEMBERS_NOTES: Readonly<Record<string, MessageNotes>> = {
   'proxy.config.core.v3.GrpcService.GoogleGrpc': {
     test: SOURCES,
     fields: {
-      target_uri: ['Nothing: it is refused here.', 'none'],
-      channel_credentials: ['Nothing: it is refused here.', 'none'],
-      stat_prefix: ['Nothing: it is refused here.', 'none'],
+      target_uri: ['Where it is, by a name of gRPC; looked up with each connection.', 'required'],
+      channel_credentials: ['How connections are secured.', 'cleartext', SERVER_FAULTS],
+      call_credentials: ['Said with each stream, over TLS.', 'none', SERVER_FAULTS],
+      stat_prefix: ['Nothing: streams count under the names of their types.', 'required'],
+      credentials_factory_name: ['`envoy.grpc_credentials.default`, or nothing.', 'none'],
+      channel_args: [
+        'Pings, the longest message, the authority, the name in the certificate; others do nothing.',
+        'none',
+      ],
     },
   },
   'proxy.config.core.v3.GrpcService.GoogleGrpc.ChannelCredentials': {
     test: SOURCES,
-    fields: { local_credentials: ['Nothing: it is refused here.', 'none'] },
+    fields: {
+      local_credentials: ['Cleartext.', 'none'],
+      ssl_credentials: ['TLS; the server has to be who was asked for.', 'none', SERVER_FAULTS],
+    },
+  },
+  'proxy.config.core.v3.GrpcService.GoogleGrpc.SslCredentials': {
+    test: SOURCES,
+    fields: {
+      root_certs: ['Whom to believe. Read at the start.', 'those of the system', SERVER_FAULTS],
+      private_key: ['Of this side. Read at the start.', 'none'],
+      cert_chain: ['Of this side. Read at the start.', 'none'],
+    },
+  },
+  'proxy.config.core.v3.GrpcService.GoogleGrpc.CallCredentials': {
+    test: SOURCES,
+    fields: { access_token: ['As `authorization: Bearer`.', 'none', SERVER_FAULTS] },
+  },
+  'proxy.config.core.v3.GrpcService.GoogleGrpc.ChannelArgs': {
+    test: SOURCES,
+    fields: { args: ['By their names.', 'none'] },
+  },
+  'proxy.config.core.v3.GrpcService.GoogleGrpc.ChannelArgs.Value': {
+    test: SOURCES,
+    fields: { string_value: ['A text.', 'none'], int_value: ['A number.', 'none'] },
   },
   'proxy.config.core.v3.PathConfigSource': {
     test: EDS_SETTINGS,

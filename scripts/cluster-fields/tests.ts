@@ -78,5 +78,6 @@ export const ROUTE_MATCH = 'test/unit/config/resources/route-match.test.ts';
 export const REDIS = 'test/integration/redis-upstreams.test.ts';
 export const ROUTES = 'test/unit/config/resources/route-table.test.ts';
 export const SOURCES = 'test/unit/config/resources/config-source.test.ts';
+export const SERVER_FAULTS = 'test/integration/discovery-server-faults.test.ts';
 export const SERVERS = 'test/integration/discovery-servers.test.ts';
 export const REST_SERVERS = 'test/integration/discovery-rest.test.ts';

@@ -10,7 +10,6 @@ export type { MemoryReport } from './server/memory-report.ts';
 export { FIRST_OF_ALL, type ParentLoad, type RestartFacts } from './server/restart-facts.ts';
 export { Server, type ServerDependencies } from './server/server.ts';
 export type { ServerState } from './server/server-state.ts';
-export type { SourceReport, TypeReport } from './subscription/source-report.ts';
 export type { ClusterHost } from './stat-sinks/host-rotation.ts';
 export type {
   CreateStatSink,
@@ -19,5 +18,6 @@ export type {
   StatSinkCounts,
   StatSinkKinds,
 } from './stat-sinks/stat-sink-kind.ts';
+export type { SourceReport, TypeReport } from './subscription/source-report.ts';
 export { renderTrace } from './tap/render-trace.ts';
 export { WorkerPool } from './workers/worker-pool.ts';

@@ -1,5 +1,8 @@
 // Where resources come from that may change while the proxy runs. Plain data: clusters and listeners carry it.
 
+import type { DnsResolverSettings } from './cluster.ts';
+import type { UpstreamTlsSettings } from './tls.ts';
+
 export interface ConfigSourceSettings {
   readonly origin: FileSourceSettings | AggregatedSourceSettings | GrpcSourceSettings | RestSourceSettings;
   /** Whose type URLs resources are asked for by; those of both are read. */
@@ -46,11 +49,27 @@ export interface RestSourceSettings {
 }
 
 export interface ManagementServerSettings {
+  /** Its name; of a server that no cluster names, where it is, as it was written. */
   readonly cluster: string;
+  /** Takes the place of a cluster. */
+  readonly target?: GrpcTargetSettings;
   readonly authority: string;
   readonly metadata: readonly { readonly key: string; readonly value: string }[];
   /** Of a message; 0 for what this build allows. */
   readonly maxMessageBytes: number;
+}
+
+/** A gRPC server that no cluster names. */
+export interface GrpcTargetSettings {
+  /** Names are looked up. At least one host. */
+  readonly place:
+    | { readonly kind: 'hosts'; readonly hosts: readonly { readonly host: string; readonly port: number }[] }
+    | { readonly kind: 'pipe'; readonly path: string };
+  readonly resolver: DnsResolverSettings;
+  /** Null for plain connections. */
+  readonly tls: UpstreamTlsSettings | null;
+  /** How it is told from one that has gone without a word; null for not at all. */
+  readonly keepalive: { readonly intervalMs: number; readonly timeoutMs: number } | null;
 }
 
 export interface RequestRateSettings {

@@ -64,6 +64,7 @@ export type {
   ConfigSourceSettings,
   FileSourceSettings,
   GrpcSourceSettings,
+  GrpcTargetSettings,
   ManagementServerSettings,
   RequestRateSettings,
   RestSourceSettings,

@@ -55,7 +55,8 @@ it('the page is told of each source: who it is, what has come last, what was ref
   await using weir = await startWeir({ configYaml: bootstrap(FORMS[0]!, [plane, polled]) });
   const sources = async (): Promise<readonly Source[]> =>
     (JSON.parse(await weir.admin('/page/overview')) as Overview).sources;
-  const sourceOf = async (kind: Source['kind']): Promise<Source> => (await sources()).find((each) => each.kind === kind)!;
+  const sourceOf = async (kind: Source['kind']): Promise<Source> =>
+    (await sources()).find((each) => each.kind === kind)!;
   const typeOf = (source: Source, name: string): Source['types'][0] => source.types.find((type) => type.name === name)!;
 
   const stream = await sourceOf('stream');

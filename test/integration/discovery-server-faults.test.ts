@@ -186,6 +186,37 @@ describe('management servers', () => {
     assert.equal(await other.stat('control_plane.connected_state'), 0);
   });
 
+  it('may be named without a cluster: looked up, over TLS, with a token, and only if they are who was asked for', async (t) => {
+    using folder = new CertificateFolder();
+    const ca = await folder.make('ca', { isAuthority: true });
+    const own = await folder.make('server', { issuer: ca, altNames: 'DNS:control.example' });
+    const pair = { private_key: Buffer.from(own.key), cert_chain: Buffer.from(own.certificate) };
+    const plane = await ControlPlane.start(t, 0, ServerCredentials.createSsl(null, [pair]));
+    serve(plane, '1', [cluster('a', await upstreamSaying(t, 'one'))], [listener('in', 'a')]);
+    const google = (name: string): JsonObject => ({
+      target_uri: `dns:///localhost:${plane.port}`,
+      stat_prefix: 'control',
+      channel_credentials: { ssl_credentials: { root_certs: { filename: ca.certificatePath } } },
+      call_credentials: [{ access_token: 'secret-token' }],
+      channel_args: { args: { 'grpc.ssl_target_name_override': { string_value: name } } },
+    });
+    const api = (name: string): JsonObject => ({ grpc_services: [{ google_grpc: google(name) }] });
+    await using weir = await startWeir({ configYaml: bootstrap(STATE, [plane], { api: api('control.example') }) });
+    assert.equal(await answerOf(weir, 'in'), '200 one');
+    const { authorization } = plane.requests[0]!.metadata as { readonly authorization: string };
+    assert.equal(authorization, 'Bearer secret-token');
+    assert.doesNotMatch(await weir.admin('/config_dump'), /secret-token/);
+    assert.deepEqual(plane.violations, []);
+    await weir.stop();
+    plane.requests.length = 0;
+    const source = { initial_fetch_timeout: '0.3s' };
+    await using other = await startWeir({
+      configYaml: bootstrap(STATE, [plane], { api: api('other.example'), source }),
+    });
+    await untilLogged(other, /management server dns:\/\/\/localhost:\d+: .*/);
+    assert.deepEqual(plane.requests, []);
+  });
+
   it('are complained of once where they answer otherwise than gRPC does, whatever they say', async (t) => {
     let answers = 0;
     const server = createServer((_request, response) => {

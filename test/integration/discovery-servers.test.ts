@@ -79,12 +79,7 @@ describe('endpoints from a management server', () => {
       const plane = await ControlPlane.start(t);
       const [one, two] = [await upstreamSaying(t, 'one'), await upstreamSaying(t, 'two')];
       const of = (name: string, fields: JsonObject = {}): JsonObject => eds(name, ofForm(form), fields);
-      serve(
-        plane,
-        '1',
-        [of('a'), of('b', { service_name: 'service/b' })],
-        [listener('in', 'a'), listener('on', 'b')],
-      );
+      serve(plane, '1', [of('a'), of('b', { service_name: 'service/b' })], [listener('in', 'a'), listener('on', 'b')]);
       plane.set(ENDPOINTS, '1', [assignment('a', one), assignment('service/b', two), assignment('unasked', one)]);
       await using weir = await startWeir({ configYaml: bootstrap(form, [plane]), args: ['--concurrency', '2'] });
       assert.deepEqual([await answerOf(weir, 'in'), await answerOf(weir, 'on')], ['200 one', '200 two']);

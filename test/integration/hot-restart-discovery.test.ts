@@ -48,7 +48,8 @@ for (const form of [STATE, CHANGES]) {
   it(`takes over what a management server has told, under traffic: ${form.name}`, async (t) => {
     await using row = await RestartRow.open(['--drain-time-s', '1', '--parent-shutdown-time-s', '600']);
     const { clusters } = (row.bootstrap() as unknown as Upstreams).static_resources;
-    const { port_value: port } = clusters[0].load_assignment.endpoints[0].lb_endpoints[0].endpoint.address.socket_address;
+    const { port_value: port } =
+      clusters[0].load_assignment.endpoints[0].lb_endpoints[0].endpoint.address.socket_address;
     const plane = await ControlPlane.start(t);
     const source = ofForm(form);
     const listener = discoveringListener('http', 'table', source);

@@ -28,6 +28,7 @@ export function sourcesWith(
     stats: statsFixture().store,
     watches: { follow: () => () => {} },
     cluster: () => undefined,
+    resolvers: { hold: () => assert.fail('nobody is looked up') },
     aggregated: undefined,
     bootstrap: new Uint8Array(0),
     buildVersion: '',

@@ -13,6 +13,7 @@ import { fieldPath, itemPath } from '../source/field-path.ts';
 import { enumName } from './enum-name.ts';
 import type { FaultSink } from './fault-sink.ts';
 import { initialMetadata } from './grpc-metadata.ts';
+import { convertGrpcTarget, type TargetConversion } from './grpc-target.ts';
 import type { ApiConfigSource, ConfigSource, GrpcService } from './messages.ts';
 import type { SourceContext } from './source-context.ts';
 import { durationMsOr, valueOr } from './units.ts';
@@ -25,8 +26,7 @@ const DEFAULT_BURST = 100;
 const DEFAULT_PER_SECOND = 10;
 
 /** What a conversion of sources needs; every other conversion has it. */
-export interface SourceConversion {
-  readonly faults: FaultSink;
+export interface SourceConversion extends TargetConversion {
   readonly clusters: { checkPresence(name: string, at: string, faults: FaultSink): void };
   readonly sources?: SourceContext | undefined;
 }
@@ -184,15 +184,17 @@ export function convertServiceStream(
 function convertServer(
   service: GrpcService,
   at: string,
-  { faults, clusters }: SourceConversion,
+  conversion: SourceConversion,
 ): ManagementServerSettings | undefined {
-  const { envoy_grpc: target } = service;
-  if (target === null) {
-    // Without any the field rules have a fault.
-    if (service.google_grpc !== null)
-      faults.error(fieldPath(at, 'google_grpc'), 'is for stat sinks; name a cluster in envoy_grpc');
-    return undefined;
+  const { faults, clusters } = conversion;
+  const { envoy_grpc: target, google_grpc: outside } = service;
+  if (outside !== null) {
+    const converted = convertGrpcTarget(outside, fieldPath(at, 'google_grpc'), conversion);
+    const metadata = initialMetadata(service, at, faults);
+    return converted && { cluster: outside.target_uri, ...converted, metadata: [...metadata, ...converted.metadata] };
   }
+  // Without any the field rules have a fault.
+  if (target === null) return undefined;
   clusters.checkPresence(target.cluster_name, fieldPath(at, 'envoy_grpc.cluster_name'), faults);
   return {
     cluster: target.cluster_name,

@@ -39,6 +39,11 @@ function securityFor({ settings }: ActiveCluster, host: ActiveHost): ProbeSecuri
   const place = 1 + socketMatchOf(settings.transportSocketMatches ?? [], host.snapshot.metadata);
   const tls = [...upstreamContextsOf(settings)][place];
   if (tls === undefined) return undefined;
+  return securityBy(tls, host.snapshot.hostname);
+}
+
+/** @param hostname of the server, where it has one beside what the settings say. */
+export function securityBy(tls: UpstreamTlsSettings, hostname: string): ProbeSecurity {
   const client = clientOf(tls);
   const { missingSecrets } = tls;
   return {
@@ -48,7 +53,7 @@ function securityFor({ settings }: ActiveCluster, host: ActiveHost): ProbeSecuri
       begin();
       return { end() {} };
     },
-    begin: (raw, label, protocols) => begin(client, raw, host.snapshot.hostname, label, protocols),
+    begin: (raw, label, protocols) => begin(client, raw, hostname, label, protocols),
   };
 }
 

@@ -171,7 +171,9 @@ export class Server {
       this.#gauges.countDynamicUnknownField(),
     );
     this.#fileWatches = new FileWatches({ clock, faults, log: loggers.get('file') });
+    const resolvers = DnsResolvers.ofSystem(clock, faults, (sentence) => loggers.get('dns').warning(sentence));
     this.#sources = new Sources({
+      resolvers,
       unknownFields,
       log: loggers.get('config'),
       faults,
@@ -185,6 +187,7 @@ export class Server {
     });
     const subscriptions = this.#sources;
     this.#loadReporting = LoadReporting.of(bootstrap, {
+      resolvers,
       stats: this.stats,
       clock,
       faults,
@@ -227,7 +230,7 @@ export class Server {
       faults,
       loggers,
       workers,
-      resolvers: DnsResolvers.ofSystem(clock, faults, (sentence) => loggers.get('dns').warning(sentence)),
+      resolvers,
       runtime: runtime.values,
       outlierEventLogPath: bootstrap.outlierEventLogPath,
       headerPrefix: this.#headerPrefix,

@@ -21,5 +21,11 @@ export function convertGrpcService(
     const authority = inCluster.authority || inCluster.cluster_name;
     return { ...common, target: { kind: 'cluster', cluster: inCluster.cluster_name, authority } };
   }
-  return byUri === null ? undefined : { ...common, target: { kind: 'uri', uri: byUri.target_uri } };
+  if (byUri === null) return undefined;
+  const target = `${at}.google_grpc`;
+  if ((byUri.channel_credentials?.ssl_credentials ?? null) !== null)
+    faults.error(`${target}.channel_credentials.ssl_credentials`, 'stat sinks speak cleartext to gRPC services');
+  if (byUri.call_credentials.length > 0) faults.error(`${target}.call_credentials`, 'stat sinks send no tokens');
+  if (byUri.channel_args !== null) faults.warning(`${target}.channel_args`, 'does nothing in stat sinks');
+  return { ...common, target: { kind: 'uri', uri: byUri.target_uri } };
 }

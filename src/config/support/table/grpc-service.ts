@@ -3,6 +3,8 @@
 import { rejected, type SupportTable, supported, supportedWhole, warned } from '../verdict.ts';
 
 const CLEARTEXT = 'stat sinks speak cleartext to gRPC services';
+const OTHER_CREDENTIALS =
+  'tokens of the cloud are not fetched: say ssl_credentials and access_token, or name a cluster in envoy_grpc whose server does that';
 const NO_RETRY = 'nothing is asked twice';
 
 export const GRPC_SERVICE_SUPPORT: SupportTable = {
@@ -10,7 +12,7 @@ export const GRPC_SERVICE_SUPPORT: SupportTable = {
     otherwise: rejected(),
     fields: {
       envoy_grpc: supported(),
-      google_grpc: supported('of stat sinks'),
+      google_grpc: supported('of management servers and stat sinks'),
       timeout: supported(
         'of single calls; none where resources come from; unless said 10 s in stat sinks, 200 ms in filters',
       ),
@@ -29,18 +31,40 @@ export const GRPC_SERVICE_SUPPORT: SupportTable = {
     },
   },
   'proxy.config.core.v3.GrpcService.GoogleGrpc': {
-    otherwise: rejected(CLEARTEXT),
+    otherwise: rejected(OTHER_CREDENTIALS),
     fields: {
       target_uri: supported(),
-      stat_prefix: supported('the sink counts under its own name'),
-      channel_credentials: supported(),
+      stat_prefix: supported('counted is under the names of who asks'),
+      channel_credentials: supported('without any, cleartext'),
+      call_credentials: supported('of management servers'),
+      credentials_factory_name: supported('envoy.grpc_credentials.default'),
       per_stream_buffer_limit_bytes: warned('16 MiB wait at most'),
-      channel_args: warned('connections have the settings of clusters'),
+      channel_args: supported('of management servers: pings, longest message, authority, name of the certificate'),
     },
   },
   'proxy.config.core.v3.GrpcService.GoogleGrpc.ChannelCredentials': {
-    otherwise: rejected(CLEARTEXT),
-    fields: { local_credentials: supportedWhole(CLEARTEXT) },
+    otherwise: rejected(OTHER_CREDENTIALS),
+    fields: {
+      local_credentials: supportedWhole('cleartext'),
+      ssl_credentials: supported(`of management servers; ${CLEARTEXT}`),
+    },
+  },
+  'proxy.config.core.v3.GrpcService.GoogleGrpc.SslCredentials': {
+    otherwise: rejected(),
+    fields: {
+      root_certs: supported('read at the start; without any those that the system trusts'),
+      private_key: supported('read at the start'),
+      cert_chain: supported('read at the start'),
+    },
+  },
+  'proxy.config.core.v3.GrpcService.GoogleGrpc.CallCredentials': {
+    otherwise: rejected(OTHER_CREDENTIALS),
+    fields: { access_token: supported('over TLS only') },
+  },
+  'proxy.config.core.v3.GrpcService.GoogleGrpc.ChannelArgs': { otherwise: rejected(), fields: { args: supported() } },
+  'proxy.config.core.v3.GrpcService.GoogleGrpc.ChannelArgs.Value': {
+    otherwise: rejected(),
+    fields: { string_value: supported(), int_value: supported() },
   },
   'proxy.config.ratelimit.v3.RateLimitServiceConfig': {
     otherwise: rejected(),

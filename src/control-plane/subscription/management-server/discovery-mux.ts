@@ -81,7 +81,7 @@ export class DiscoveryMux {
     const { servers, form, transportGeneration, rateLimit } = settings;
     this.#rate = rateLimit && new RequestRate(rateLimit, clock);
     this.#record = new ConnectionRecord(clock);
-    this.#complaint = new Complaint(deps.log.ofFile(FILE));
+    this.#complaint = new Complaint(deps.log);
     const { path, streamMethod, deltaMethod } = service ?? AGGREGATED_SERVICE;
     const method = form === 'state' ? streamMethod : deltaMethod;
     this.#link = new ServerLink(servers, path[transportGeneration] + method, deps, {

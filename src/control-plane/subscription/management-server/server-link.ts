@@ -13,9 +13,10 @@ import { SYSTEM_RANDOM } from '../../../base/random.ts';
 import type { Logger } from '../../../log/index.ts';
 import type { ManagementServerSettings } from '../../../snapshot/index.ts';
 import type { ActiveCluster } from '../../cluster-manager/active-cluster.ts';
-import type { ActiveHost } from '../../cluster-manager/active-host.ts';
+import type { DnsResolvers } from '../../dns/resolvers.ts';
 import { connectToHost, labelOf } from '../../grpc/cluster-connection.ts';
-import { GrpcStream } from '../../grpc/grpc-stream.ts';
+import { GrpcStream, type OpenConnection } from '../../grpc/grpc-stream.ts';
+import { TargetConnections } from '../../grpc/target-connection.ts';
 import { HostRotation } from '../../stat-sinks/host-rotation.ts';
 import { Complaint } from '../complaint.ts';
 
@@ -36,6 +37,8 @@ export interface ServerLinkListener {
 
 export interface ServerLinkDependencies {
   readonly cluster: (name: string) => ActiveCluster | undefined;
+  /** For servers that no cluster names. */
+  readonly resolvers: Pick<DnsResolvers, 'hold'>;
   readonly clock: Clock;
   readonly faults: FaultBoundary;
   readonly log: Logger;
@@ -49,6 +52,18 @@ const LONGEST_PAUSE_MS = 30_000;
 /** A cluster that warms has hosts soon. */
 const HOSTLESS_PAUSE_MS = 50;
 const PROTOCOLS = ['h2'];
+/** Of a connection to a server that no cluster names, with the look-up of its name. */
+const OUTSIDE_TIMEOUT_MS = 20_000;
+
+/** To a server that is asked now. */
+interface Way {
+  readonly label: string;
+  readonly open: OpenConnection;
+  readonly keepalive: { readonly intervalMs: number; readonly timeoutMs: number } | null;
+  readonly connectTimeoutMs: number;
+  /** That a call begins, or ends. */
+  readonly count: (isBegin: boolean) => void;
+}
 
 export class ServerLink {
   readonly #servers: readonly ManagementServerSettings[];
@@ -56,6 +71,8 @@ export class ServerLink {
   readonly #deps: ServerLinkDependencies;
   readonly #listener: ServerLinkListener;
   readonly #rotation = new HostRotation();
+  /** By server: of those that no cluster names. */
+  readonly #outside: readonly (TargetConnections | undefined)[];
   readonly #backoff = new JitteredBackoff(SYSTEM_RANDOM, FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
   #turn = 0;
   #stream: GrpcStream | undefined;
@@ -77,6 +94,7 @@ export class ServerLink {
     this.#path = path;
     this.#deps = deps;
     this.#listener = listener;
+    this.#outside = servers.map(({ target }) => target && new TargetConnections(target, deps.resolvers, deps.faults));
     this.#complaint = new Complaint(deps.log);
   }
 
@@ -123,6 +141,13 @@ export class ServerLink {
 
   #connect(): void {
     const settings = this.#servers[this.#turn]!;
+    const outside = this.#outside[this.#turn];
+    if (outside !== undefined) {
+      const { keepalive } = settings.target!;
+      const way = { label: settings.cluster, open: outside.open.bind(outside), keepalive };
+      this.#open(settings, { ...way, connectTimeoutMs: OUTSIDE_TIMEOUT_MS, count: () => {} });
+      return;
+    }
     const cluster = this.#deps.cluster(settings.cluster);
     const host = cluster && this.#rotation.nextHost(cluster);
     if (cluster === undefined || host === undefined) {
@@ -133,23 +158,29 @@ export class ServerLink {
       this.#again(cluster === undefined ? HOSTLESS_PAUSE_MS : this.#pauseMs());
       return;
     }
-    this.#open(settings, cluster, host);
-  }
-
-  #open(settings: ManagementServerSettings, cluster: ActiveCluster, host: ActiveHost): void {
-    const { clock, faults } = this.#deps;
-    const log = this.#deps.log.ofFile(FILE);
-    const label = labelOf(cluster, host);
-    cluster.stats.add('upstream_rq_total');
-    cluster.stats.add('upstream_rq_active');
     const { connectTimeoutMs, http2 } = cluster.settings;
     const { keepalive = null } = http2?.settings ?? {};
-    const pings = keepalive !== null && keepalive.intervalMs > 0 ? keepalive : null;
+    this.#open(settings, {
+      label: labelOf(cluster, host),
+      open: (owner) => connectToHost(cluster, host, PROTOCOLS, this.#deps.faults, owner),
+      keepalive: keepalive !== null && keepalive.intervalMs > 0 ? keepalive : null,
+      connectTimeoutMs,
+      count: (isBegin) => {
+        if (isBegin) cluster.stats.add('upstream_rq_total');
+        cluster.stats.add('upstream_rq_active', isBegin ? 1 : -1);
+      },
+    });
+  }
+
+  #open(settings: ManagementServerSettings, { label, open, keepalive, connectTimeoutMs, count }: Way): void {
+    const { clock, faults } = this.#deps;
+    const log = this.#deps.log.ofFile(FILE);
+    count(true);
     const { authority, metadata, maxMessageBytes } = settings;
     this.#isHeard = false;
     this.#stream = new GrpcStream(
-      (owner) => connectToHost(cluster, host, PROTOCOLS, faults, owner),
-      { path: this.#path, authority, metadata, maxMessageBytes, connectTimeoutMs, keepalive: pings },
+      open,
+      { path: this.#path, authority, metadata, maxMessageBytes, connectTimeoutMs, keepalive },
       { clock, faults },
       {
         onOpen: () => {
@@ -165,7 +196,7 @@ export class ServerLink {
         },
         onDrain: () => this.#listener.onDrain?.(),
         onEnd: (reason) => {
-          cluster.stats.add('upstream_rq_active', -1);
+          count(false);
           this.#lost(label, reason);
         },
       },

@@ -260,7 +260,7 @@ export class WatchedType implements WantedNames {
     if (names.length === 0) return;
     const { log, server } = this.#deps;
     const some = names.slice(0, MOST_NAMED).join(', ');
-    log.debug(`${server()} names ${names.length} resources that nobody has asked for: ${some}`);
+    log.ofFile(FILE).debug(`${server()} names ${names.length} resources that nobody has asked for: ${some}`);
   }
 
   *#wantedBy(name: string): Iterable<Watch> {

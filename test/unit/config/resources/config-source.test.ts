@@ -23,6 +23,10 @@ function api(fields: JsonObject = {}): JsonObject {
   return { api_type: 'GRPC', grpc_services: [service('xds')], ...fields };
 }
 
+function outside(fields: JsonObject): JsonObject {
+  return api({ grpc_services: [{ google_grpc: { target_uri: 'x', stat_prefix: 'y', ...fields } }] });
+}
+
 function rest(fields: JsonObject = {}): JsonObject {
   return { api_type: 'REST', cluster_names: ['xds'], refresh_delay: '5s', ...fields };
 }
@@ -85,6 +89,63 @@ describe('a source of resources', () => {
     ]);
   });
 
+  it('may be a server that no cluster names, by each name that gRPC has for one', () => {
+    const hosts = (...of: readonly (readonly [string, number])[]) => ({
+      kind: 'hosts',
+      hosts: of.map(([host, port]) => ({ host, port })),
+    });
+    const names: readonly (readonly [string, object, string])[] = [
+      ['control.example', hosts(['control.example', 443]), 'control.example'],
+      ['control.example:18000', hosts(['control.example', 18000]), 'control.example:18000'],
+      ['dns:control.example:1', hosts(['control.example', 1]), 'control.example:1'],
+      ['dns:///control.example:1', hosts(['control.example', 1]), 'control.example:1'],
+      ['ipv4:10.0.0.1:80,10.0.0.2:81', hosts(['10.0.0.1', 80], ['10.0.0.2', 81]), '10.0.0.1:80'],
+      ['ipv6:[::1]:80', hosts(['::1', 80]), '[::1]:80'],
+      ['ipv6:::1', hosts(['::1', 443]), '[::1]'],
+      ['unix:relative.sock', { kind: 'pipe', path: 'relative.sock' }, 'localhost'],
+      ['unix:///run/control.sock', { kind: 'pipe', path: '/run/control.sock' }, 'localhost'],
+      ['unix-abstract:control', { kind: 'pipe', path: '@control' }, 'localhost'],
+    ];
+    for (const [target_uri, place, authority] of names) {
+      const [server] = (
+        mustLoad(bootstrap({ api_config_source: outside({ target_uri }) })).dynamicResources.clusters!
+          .origin as GrpcSourceSettings
+      ).servers;
+      assert.deepEqual([server!.cluster, server!.target!.place, server!.authority], [target_uri, place, authority]);
+      assert.equal(server!.target!.tls, null);
+    }
+  });
+
+  it('takes over of the channel of such a server what it knows, and says what it does not', () => {
+    const args = {
+      'grpc.keepalive_time_ms': { int_value: '10000' },
+      'grpc.keepalive_timeout_ms': { int_value: '2000' },
+      'grpc.max_receive_message_length': { int_value: '1000' },
+      'grpc.default_authority': { string_value: 'control' },
+      'grpc.ssl_target_name_override': { string_value: 'name.example' },
+      'grpc.http2.max_pings_without_data': { int_value: '0' },
+    };
+    const given = outside({
+      channel_args: { args },
+      channel_credentials: { ssl_credentials: {} },
+      call_credentials: [{ access_token: 'abc' }],
+    });
+    const loaded = load(bootstrap({ api_config_source: given }));
+    const [server] = grpcOf(given).servers;
+    const { target, ...others } = server!;
+    assert.deepEqual(others, {
+      cluster: 'x',
+      authority: 'control',
+      metadata: [{ key: 'authorization', value: 'Bearer abc' }],
+      maxMessageBytes: 1000,
+    });
+    assert.deepEqual(target!.keepalive, { intervalMs: 10_000, timeoutMs: 2000 });
+    assert.deepEqual([target!.tls!.serverName, target!.tls!.validation!.trustedCa], ['name.example', 'system']);
+    assert.deepEqual(faultTexts(loaded, 'warning'), [
+      `${AT}.api_config_source.grpc_services[0].google_grpc.channel_args.args: "grpc.http2.max_pings_without_data" does nothing`,
+    ]);
+  });
+
   it('may be a server that is asked by HTTP', () => {
     const given = rest({ transport_api_version: 'V2', request_timeout: '0.25s' });
     assert.deepEqual(mustLoad(bootstrap({ api_config_source: given })).dynamicResources.clusters!.origin, {
@@ -136,8 +197,20 @@ describe('a source of resources', () => {
       '.grpc_services[0].envoy_grpc.cluster_name: cluster "xdz" does not exist; did you mean "xds"?',
     ],
     [
-      api({ grpc_services: [{ google_grpc: { target_uri: 'x', stat_prefix: 'y' } }] }),
-      '.grpc_services[0].google_grpc: is for stat sinks; name a cluster in envoy_grpc',
+      outside({ target_uri: 'https://control.example' }),
+      '.grpc_services[0].google_grpc.target_uri: "https://control.example" is no name of a server: host:port, dns:///host:port, unix:path',
+    ],
+    [
+      outside({ call_credentials: [{ access_token: 'secret' }] }),
+      '.grpc_services[0].google_grpc.call_credentials[0].access_token: needs ssl_credentials: it would go in the clear',
+    ],
+    [
+      outside({ channel_credentials: { ssl_credentials: { root_certs: { inline_string: 'none' } } } }),
+      '.grpc_services[0].google_grpc.channel_credentials.ssl_credentials.root_certs: the value holds no certificate in PEM',
+    ],
+    [
+      outside({ credentials_factory_name: 'own' }),
+      '.grpc_services[0].google_grpc.credentials_factory_name: "own" is not known; say channel_credentials',
     ],
     [
       api({ grpc_services: [{ ...service('xds'), initial_metadata: [{ key: 'grpc-x', value: 'y' }] }] }),
