@@ -41,6 +41,8 @@ export interface RestPollDependencies extends RestClientDependencies {
   readonly node: NodeMessage;
   readonly cluster: (name: string) => ActiveCluster | undefined;
   readonly random?: Random;
+  /** Asks hosts; one of its own when absent. */
+  readonly client?: Pick<RestClient, 'ask' | 'close'>;
 }
 
 /** As loggers know this file. */
@@ -85,7 +87,7 @@ export class RestPoll {
   readonly #deps: RestPollDependencies;
   readonly #random: Random;
   readonly #watched: WatchedType;
-  readonly #client: RestClient;
+  readonly #client: Pick<RestClient, 'ask' | 'close'>;
   readonly #rotation = new HostRotation();
   readonly #complaint: Complaint;
   readonly #record: ConnectionRecord;
@@ -114,7 +116,7 @@ export class RestPoll {
     this.#random = deps.random ?? SYSTEM_RANDOM;
     const server = (): string => `management server ${settings.cluster}`;
     this.#watched = new WatchedType('state', service.isWildcard, { ...deps, server });
-    this.#client = new RestClient(deps);
+    this.#client = deps.client ?? new RestClient(deps);
     this.#complaint = new Complaint(deps.log);
     this.#record = new ConnectionRecord(deps.clock);
   }
