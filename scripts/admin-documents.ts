@@ -28,7 +28,7 @@ it can see everything and end the server. weir warns of any other address.
 - the state of the process, its memory and descriptors, how busy the event loop of each thread is, what an unready server waits
   for, and warnings: clusters that are down, failing or impaired; listeners that could not be opened, drain, are stopped or let
   clients wait; workers that crashed, caught faults, lines of the log and flushes that were dropped, full memory for stats, sinks
-  that fail; certificates that have expired or do so within 30 days; overload actions that are on, clients that were turned away for the load, threads that were silent; breakers that were
+  that fail; sources of resources that are not there; certificates that have expired or do so within 30 days; overload actions that are on, clients that were turned away for the load, threads that were silent; breakers that were
   full; fields of the configuration without effect;
 - *Traffic*, by listener: responses a second by class, open connections, quantiles of the times of requests in the last flush
   interval;
@@ -36,6 +36,8 @@ it can see everything and end the server. weir warns of any other address.
   weir gave itself for want of a host among them), success, p99, connections that could not be had, retries, and how full each
   breaker is. A cluster opens to its hosts: health, why and since when, requests, success, p50 and p99 (recorded while it is
   open, of the last 10 seconds), failed connections, ejections, weight, zone;
+- *Discovery*, where there is any: files and management servers that resources come from, whether they are connected and since when, who they say they are, what is
+  wrong; of each type how many names are wanted, and the last version that was accepted and that was refused, with the reasons;
 - *Stats*: all of them, found as one types (words, or an expression between slashes), sorted by name, value or change, with a curve
   for the one at hand; histograms with their distribution and quantiles. \`/stats?format=html\` begins here;
 - *Actions*, each after a question; none with \`--admin-read-only\`.

@@ -11,6 +11,7 @@ import { type ActiveHost, History, HostTimes, type Server, type WorkerPool } fro
 import type { Loggers } from '../log/index.ts';
 import { troublesOf } from './admin-troubles.ts';
 import { certificateTroubles } from './certificate-troubles.ts';
+import { sourceTroubles } from './source-troubles.ts';
 
 export interface AdminOverviewParts {
   readonly server: Server;
@@ -51,6 +52,7 @@ export class AdminOverview implements OverviewView {
         this.history.threadUses.map((use, at) => ({ name: at === 0 ? 'main' : `worker ${at - 1}`, use })),
       troubles: () => [
         ...troublesOf(server, loggers),
+        ...sourceTroubles(server.sources()),
         ...certificateTroubles(server.certificates.list(), clock.wallMs()),
       ],
       warnings,
