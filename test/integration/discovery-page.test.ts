@@ -86,7 +86,7 @@ it('the page is told of each source: who it is, what has come last, what was ref
   assert.equal(refused.accepted!.version, '1');
 
   // What cannot be read, and what nobody wants.
-  plane.sendRaw(Buffer.from('\x22\x2atype.googleapis.com/envoy.api.v2.auth.Secret', 'latin1'));
+  plane.sendRaw(Buffer.from('\x22\x2ctype.googleapis.com/envoy.api.v2.auth.Secret', 'latin1'));
   await untilEqual(true, async () => /auth\.Secret/.test((await sourceOf('stream')).complaint), 'an unasked type');
   const failures = (await weir.stat('cluster_manager.cds.update_failure'))!;
   plane.sendRaw(Buffer.from([0x0a, 0xff, 0xff, 0xff]));

@@ -53,7 +53,7 @@ for (const form of [STATE, CHANGES]) {
       await untilLogged(weir, /management server xds_0: a response cannot be read/);
       // No type, and one that nobody wants.
       plane.sendRaw(Buffer.alloc(0));
-      plane.sendRaw(Buffer.from('\x22\x2atype.googleapis.com/envoy.api.v2.auth.Secret', 'latin1'));
+      plane.sendRaw(Buffer.from('\x22\x2ctype.googleapis.com/envoy.api.v2.auth.Secret', 'latin1'));
       plane.set(CLUSTER, '2', [cluster('a', port), cluster('b', port)]);
       assert.equal((await plane.answered(CLUSTER, '2')).error_detail, null);
       assert.equal(plane.streams, 1);
