@@ -26,6 +26,7 @@ import type {
   DnsDiscoverySettings,
   ForwardAction,
   HttpConnectionManagerSettings,
+  RestSourceSettings,
   TcpProxySettings,
   WatchdogSettings,
 } from '../../../src/snapshot/index.ts';
@@ -49,6 +50,20 @@ const LENGTHS = [
   { text: '2592000s', ms: 30 * 24 * 60 * 60 * 1000 },
   { text: '315576000000s', ms: 315_576_000_000 * 1000 },
 ];
+
+/** Clusters from a server that is asked by HTTP. */
+function polled(fields: JsonObject): JsonObject {
+  const api_config_source = { api_type: 'REST', cluster_names: ['control'], refresh_delay: '1s', ...fields };
+  return {
+    node: { id: 'me', cluster: 'us' },
+    static_resources: { clusters: [clusterNamed('control')] },
+    dynamic_resources: { cds_config: { api_config_source } },
+  };
+}
+
+function pollOf({ dynamicResources }: BootstrapConfig): RestSourceSettings {
+  return dynamicResources.clusters!.origin as RestSourceSettings;
+}
 
 interface DurationRow {
   /** A bootstrap in which the field has this value. */
@@ -326,6 +341,14 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
   'proxy.config.core.v3.BackoffStrategy.max_interval': {
     bootstrap: (value) => tcp({ backoff_options: { base_interval: '1s', max_interval: value } }),
     settingMs: (bootstrap) => tcpProxy(bootstrap).connectBackoff?.maxMs,
+  },
+  'proxy.config.core.v3.ApiConfigSource.refresh_delay': {
+    bootstrap: (value) => polled({ refresh_delay: value }),
+    settingMs: (bootstrap) => pollOf(bootstrap).refreshDelayMs,
+  },
+  'proxy.config.core.v3.ApiConfigSource.request_timeout': {
+    bootstrap: (value) => polled({ request_timeout: value }),
+    settingMs: (bootstrap) => pollOf(bootstrap).requestTimeoutMs,
   },
   'proxy.config.core.v3.ConfigSource.initial_fetch_timeout': {
     bootstrap: (value) => {
