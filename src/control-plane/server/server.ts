@@ -245,6 +245,7 @@ export class Server {
     });
     const { checking } = this.clusterManager;
     this.#healthDelegation = HealthDelegation.of(bootstrap, {
+      resolvers,
       stats: this.stats,
       clock,
       faults,
