@@ -141,6 +141,8 @@ function tlsOf(
       subjectAltNames: [],
     },
     keyLog: null,
+    secrets: [],
+    missingSecrets: [],
     serverName: textOf(message, TLS_NAME) ?? first?.host ?? 'localhost',
     usesHostname: false,
     // As gRPC does: the server is who was asked for.
