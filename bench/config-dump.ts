@@ -52,6 +52,7 @@ function viewOf({ messages, clusters: settings }: BootstrapConfig): ConfigView {
     bootstrap: { message: messages.bootstrap, secrets: [], updatedMs: 0 },
     clusters: () => ({ version: '', resources }),
     routes: () => [],
+    filters: () => [],
     scopes: () => [],
     secrets: () => [],
     listeners: () => ({ version: '', resources: [] }),

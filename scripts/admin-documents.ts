@@ -275,7 +275,7 @@ const TABLES: Readonly<Record<string, Listed>> = {
   RUNTIME_STATS: { under: 'runtime.', what: 'The runtime' },
   SUBSCRIPTION_STATS: {
     under:
-      'cluster_manager.cds., listener_manager.lds., http.<stat_prefix>.rds.<route_config_name>., http.<stat_prefix>.scoped_rds.<name>., cluster_manager.odcds., runtime., sds.<secret>.',
+      'cluster_manager.cds., listener_manager.lds., http.<stat_prefix>.rds.<route_config_name>., http.<stat_prefix>.scoped_rds.<name>., cluster_manager.odcds., extension_config_discovery.http_filter.<name>., runtime., sds.<secret>.',
     what: 'Clusters, listeners and runtime layers that come by discovery, and secrets in files, where there are any; beside them the text `version_text`',
   },
   ROUTE_DISCOVERY_STATS: {
@@ -285,6 +285,10 @@ const TABLES: Readonly<Record<string, Listed>> = {
   SCOPE_DISCOVERY_STATS: {
     under: 'http.<stat_prefix>.scoped_rds.<name>.',
     what: 'Scopes of routes that come by discovery; beside the rows of subscriptions',
+  },
+  EXTENSION_DISCOVERY_STATS: {
+    under: 'extension_config_discovery.http_filter.<name>.',
+    what: 'Configurations of HTTP filters that come by discovery; beside the rows of subscriptions',
   },
   CONTROL_PLANE_STATS: {
     under:

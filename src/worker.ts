@@ -75,6 +75,7 @@ function build(init: WorkerInit): Parts {
   dataPlane.taps.replace(init.tap);
   dataPlane.updateClusters(init.clusters, []);
   for (const routes of init.routeTables) dataPlane.updateRoutes(routes);
+  for (const filter of init.discoveredFilters) dataPlane.updateFilter(filter);
   for (const scopes of init.scopeSets) dataPlane.updateScopes(scopes);
   dataPlane.watchMain(init.watchdog);
   if (init.loopBlock !== null) dataPlane.meterLoop(init.loopBlock);
@@ -110,6 +111,10 @@ function receive(message: Exclude<MainToWorker, { type: 'init' }>, parts: Parts)
       return dataPlane.removeScopes(message.id);
     case 'demand-answered':
       return dataPlane.answerDemand(message.question, message.isThere);
+    case 'filter':
+      return dataPlane.updateFilter(message.filter, applied(message.generation, stats));
+    case 'filter-removed':
+      return dataPlane.removeFilter(message.id, applied(message.generation, stats));
     case 'host-refused':
       return dataPlane.refuseHost(message.cluster, message.address, message.reason);
     case 'listen':

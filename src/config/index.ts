@@ -22,6 +22,7 @@ export type { RuntimeDiscovery, RuntimeFiles, RuntimeLayerSettings } from './boo
 export { shownConfigYaml } from './bootstrap/shown-yaml.ts';
 export type {
   DiscoverableResources,
+  ReadFilters,
   ReadHost,
   ReadRoutes,
   RoutesView,

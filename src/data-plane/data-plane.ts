@@ -17,6 +17,7 @@ import type {
   ListenerSnapshot,
   OverloadState,
   PackedCluster,
+  PublishedFilter,
   PublishedRoutes,
   PublishedScopes,
   RuntimeTexts,
@@ -214,6 +215,16 @@ export class DataPlane {
   /** Main has answered what was asked for. */
   answerDemand(question: number, isThere: boolean): void {
     this.#context.demands.answered(question, isThere);
+  }
+
+  /** Takes in a filter's configuration. @param onGone called once, when no request uses the one that it replaces. */
+  updateFilter(filter: PublishedFilter, onGone: () => void = () => {}): void {
+    this.#context.discoveredFilters.publish(filter, onGone);
+  }
+
+  /** @param onGone as for updateFilter. */
+  removeFilter(id: number, onGone: () => void): void {
+    this.#context.discoveredFilters.remove(id, onGone);
   }
 
   /** There is no room for a host that was wanted. @param address as text. */

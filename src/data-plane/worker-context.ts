@@ -22,6 +22,7 @@ import { LogFiles } from './access-log/log-files.ts';
 import { Demands } from './demands.ts';
 import { Drains } from './drains.ts';
 import { Http2Codec } from './http/codec/http2/codec.ts';
+import { DiscoveredFilters } from './http/discovered-filters.ts';
 import type { HttpFilterRegistry } from './http/filter.ts';
 import { HttpDate } from './http/http-date.ts';
 import { ProxyHeaders } from './http/proxy-headers.ts';
@@ -152,6 +153,7 @@ export class WorkerContext {
   readonly scopeSets: ScopeSets;
   /** What requests wait for that main has discovered. */
   readonly demands: Demands;
+  readonly discoveredFilters = new DiscoveredFilters();
   readonly overload: Overload;
   /** Of listeners that bypass the overload manager: it never asks for anything. */
   readonly noOverload: Overload;

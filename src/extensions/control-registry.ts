@@ -34,6 +34,7 @@ import { HEADER_TO_METADATA } from './filters.http/header_to_metadata/config.ts'
 import { HEALTH_CHECK } from './filters.http/health_check/config.ts';
 import { JWT_AUTHN } from './filters.http/jwt_authn/config.ts';
 import { LOCAL_RATE_LIMIT } from './filters.http/local_ratelimit/config.ts';
+import { MATCH_DELEGATE } from './filters.http/match_delegate/config.ts';
 import { type GivenFilters, moduleManifest } from './filters.http/module/config.ts';
 import { ON_DEMAND } from './filters.http/on_demand/config.ts';
 import { RATE_LIMIT } from './filters.http/ratelimit/config.ts';
@@ -66,6 +67,7 @@ import { ZIPKIN } from './tracers/zipkin/config.ts';
 const MODULE = 'proxy.extensions.filters.http.module.v3.Module';
 
 const HTTP_FILTERS: HttpFilterManifests = {
+  'proxy.extensions.common.matching.v3.ExtensionWithMatcher': MATCH_DELEGATE,
   'proxy.extensions.filters.http.adaptive_concurrency.v3.AdaptiveConcurrency': ADAPTIVE_CONCURRENCY,
   'proxy.extensions.filters.http.bandwidth_limit.v3.BandwidthLimit': BANDWIDTH_LIMIT,
   'proxy.extensions.filters.http.basic_auth.v3.BasicAuth': BASIC_AUTH_MANIFEST,

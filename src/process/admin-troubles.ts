@@ -69,6 +69,7 @@ export interface TroubledServer {
   readonly routeTables: Pick<Server['routeTables'], 'failures'>;
   readonly scopeSets: Pick<Server['scopeSets'], 'failures'>;
   readonly secrets: Pick<Server['secrets'], 'failures'>;
+  readonly filterConfigs: Pick<Server['filterConfigs'], 'failures'>;
   readonly listenerManager: Pick<Server['listenerManager'], 'failures'> & {
     listeners(): Iterable<{
       readonly name: string;
@@ -89,6 +90,7 @@ export function troublesOf(server: TroubledServer, loggers: Pick<Loggers, 'dropp
     ...clusterTroubles(server),
     ...routeTroubles(server),
     ...secretTroubles(server),
+    ...filterTroubles(server),
   ];
   return [...ofServer, ...[...notes, ...sinkTroubles(server)].map(note)];
 }
@@ -146,6 +148,12 @@ function* routeTroubles({ routeTables, scopeSets }: TroubledServer): Generator<T
 
 function* secretTroubles({ secrets }: TroubledServer): Generator<TroubleView> {
   for (const { name, error } of secrets.failures()) yield note(`secret ${name} could not be taken in: ${error}`);
+}
+
+function* filterTroubles({ filterConfigs }: TroubledServer): Generator<TroubleView> {
+  for (const { name, error } of filterConfigs.failures()) {
+    yield note(`extension configuration ${name} could not be taken in: ${error}`);
+  }
 }
 
 /** Two sinks of a kind count together. */

@@ -139,6 +139,8 @@ export interface FilterChainSnapshot {
   readonly routeTableId?: number;
   /** Of the scopes by which its requests find their tables; absent where there are none. */
   readonly scopeSetId?: number;
+  /** Of its HTTP filters that come by discovery, in the order of all chains of the connection manager; absent where none does. */
+  readonly discoveredFilterIds?: readonly number[];
   /** First cells of ROUTE_STATS of virtual clusters and routes, by their scopes; absent where there are none. */
   readonly routeStatBlocks?: Readonly<Record<string, number>>;
   readonly networkFilters: readonly NetworkFilterSnapshot[];

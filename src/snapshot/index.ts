@@ -70,6 +70,7 @@ export type {
   RestSourceSettings,
 } from './config-source.ts';
 export type { Demand } from './demand.ts';
+export type { ConfiguredFilter, DiscoveredFilter, PublishedFilter } from './discovered-filter.ts';
 export type { DrainedListeners, DrainProgress, DrainState, DrainStrategy } from './drain.ts';
 export type {
   ConnectionPredicate,

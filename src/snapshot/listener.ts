@@ -5,6 +5,7 @@ import type { ListeningOptions } from '../base/own-sockets.ts';
 import type { StringMatch } from '../base/string-match.ts';
 import type { AccessLogSettings, ReportedLogSettings } from './access-log.ts';
 import type { KeepaliveSettings, SubsetCriteria } from './cluster.ts';
+import type { DiscoveredFilter } from './discovered-filter.ts';
 import type {
   FilterChainChoice,
   FilterChainSettings,
@@ -190,6 +191,8 @@ export interface HttpFilterSettings extends WholeStats {
   readonly gauges?: readonly string[];
   /** Under which POST /tap has it record; absent where it cannot. */
   readonly tapConfigId?: string;
+  /** What it is comes by discovery, and its name is that of no extension; absent for any other. */
+  readonly discovered?: DiscoveredFilter;
 }
 
 /** What becomes of an upstream's Server header: replaced, completed where it is missing, or left alone. */

@@ -302,6 +302,8 @@ export interface RouteFilterSettings extends WholeStats {
   readonly isDisabled: boolean;
   /** As its extension has converted them; absent where the level only turns it off or on. */
   readonly settings?: object;
+  /** Full name of what they were made of, for a filter that comes by discovery and may be of another kind; absent for any other. */
+  readonly type?: string;
 }
 
 /** By the names of filters in their chains: the levels that say something, the most specific one first; never empty. */

@@ -58,6 +58,7 @@ export function openPool(t: TestContext, concurrency = 2) {
     shared: {},
     clusters: () => [],
     routeTables: () => [],
+    discoveredFilters: () => [],
     scopeSets: () => [],
     watchdog: () => null,
     loopBlock: () => null,

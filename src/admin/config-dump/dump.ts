@@ -35,6 +35,7 @@ export const RESOURCE_TYPES = {
   route_config: 'proxy.config.route.v3.RouteConfiguration',
   scoped_route_configs: 'proxy.config.route.v3.ScopedRouteConfiguration',
   secret: 'proxy.extensions.transport_sockets.tls.v3.Secret',
+  ecds_filter: 'proxy.config.core.v3.TypedExtensionConfig',
   endpoint_config: 'proxy.config.endpoint.v3.ClusterLoadAssignment',
 } as const;
 

@@ -15,7 +15,7 @@ import {
 } from './dump.ts';
 import { endpointsDump } from './endpoints-dump.ts';
 
-type DumpedResource = 'cluster' | 'listener' | 'route_config' | 'secret';
+type DumpedResource = 'cluster' | 'listener' | 'route_config' | 'secret' | 'ecds_filter';
 
 const HTTP_CONNECTION_MANAGER = 'proxy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager';
 const SCOPED_ROUTES = 'proxy.extensions.filters.network.http_connection_manager.v3.ScopedRoutes';
@@ -28,6 +28,7 @@ export function configDumps(config: ConfigView, showsEndpoints: boolean): readon
   return [
     bootstrapDump(config),
     clustersDump(config.clusters()),
+    ...filtersDump(config.filters()),
     ...(showsEndpoints ? endpointsDump(config.endpoints()) : []),
     listenersDump(listeners),
     // Both exist since the first listener that speaks HTTP.
@@ -202,17 +203,27 @@ function routesDump(items: readonly DumpItem[], discovered: readonly RoutesView[
         field: 'dynamic_route_configs',
         items: lazily(discovered, (routes) => ({
           name: routes.name,
-          message: () => encoded('RoutesConfigDump.DynamicRouteConfig', dynamicRoutes(routes)),
+          message: () => encoded('RoutesConfigDump.DynamicRouteConfig', discoveredState(routes, 'route_config')),
         })),
       },
     ],
   };
 }
 
-function dynamicRoutes({ accepted, refused }: RoutesView): object {
+/** There where there are any. */
+function filtersDump(discovered: readonly RoutesView[]): readonly Dump[] {
+  if (discovered.length === 0) return [];
+  const items = lazily(discovered, (filter) => ({
+    name: filter.name,
+    message: () => encoded('EcdsConfigDump.EcdsFilterConfig', discoveredState(filter, 'ecds_filter')),
+  }));
+  return [{ type: adminType('EcdsConfigDump'), head: new Uint8Array(0), lists: [{ field: 'ecds_filters', items }] }];
+}
+
+function discoveredState({ accepted, refused }: RoutesView, field: DumpedResource): object {
   return {
-    ...(accepted === undefined ? {} : stateOf(accepted, 'route_config')),
-    ...(refused === undefined ? {} : { error_state: errorState(refused, 'route_config') }),
+    ...(accepted === undefined ? {} : stateOf(accepted, field)),
+    ...(refused === undefined ? {} : { error_state: errorState(refused, field) }),
     client_status: refused === undefined ? ClientResourceStatus.ACKED : ClientResourceStatus.NACKED,
   };
 }

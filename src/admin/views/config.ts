@@ -66,6 +66,7 @@ export interface EndpointsView {
   endpoints(): Iterable<EndpointView>;
 }
 
+/** What comes by discovery under one name. */
 export interface RoutesView {
   readonly name: string;
   /** Undefined before the first. */
@@ -105,6 +106,8 @@ export interface ConfigView {
   listeners(): ResourcesView;
   /** Those that come by discovery, or could not. */
   routes(): readonly RoutesView[];
+  /** The same of filters. */
+  filters(): readonly RoutesView[];
   /** The same of scopes. */
   scopes(): readonly ScopesView[];
   /** Those that come by discovery, or are to come. */

@@ -1,9 +1,11 @@
-// Clusters, their endpoints, listeners, route tables and secrets that come by discovery are read as those of the bootstrap are: the same
-// checks, the same conversions, with what the bootstrap says for all resources.
+// Clusters, their endpoints, listeners, route tables, HTTP filters and secrets that come by discovery are read as those of the bootstrap
+// are: the same checks, the same conversions, with what the bootstrap says for all resources.
 
 import type {
   AssignmentSettings,
   ClusterSettings,
+  ConfiguredFilter,
+  DiscoveredFilter,
   DiscoveredRoutes,
   EdsDiscoverySettings,
   ListenerSettings,
@@ -21,6 +23,7 @@ import { decodeMessage } from '../proto/wire.ts';
 import { ResourceChecks } from '../resource-checks.ts';
 import { convertCluster } from '../resources/cluster.ts';
 import { ClusterNames, type Conversion } from '../resources/conversion.ts';
+import { convertConfigured } from '../resources/discovered-filter.ts';
 import type { DnsCacheNames } from '../resources/dns-cache-names.ts';
 import { type ExtensionManifests, NO_EXTENSIONS } from '../resources/extension-manifests.ts';
 import type { FaultSink } from '../resources/fault-sink.ts';
@@ -41,6 +44,7 @@ const ASSIGNMENT_TYPE = 'proxy.config.endpoint.v3.ClusterLoadAssignment';
 const LISTENER_TYPE = 'proxy.config.listener.v3.Listener';
 const SCOPE_TYPE = 'proxy.config.route.v3.ScopedRouteConfiguration';
 const HOST_TYPE = 'proxy.config.route.v3.VirtualHost';
+const FILTER_TYPE = 'proxy.config.core.v3.TypedExtensionConfig';
 const ROUTES_TYPE = 'proxy.config.route.v3.RouteConfiguration';
 const SECRET_TYPE = 'proxy.extensions.transport_sockets.tls.v3.Secret';
 
@@ -58,6 +62,14 @@ export type ReadRoutes<View> = ReadonlyMap<View, RouteTableSnapshot>;
 
 /** One virtual host, in the same way. */
 export type ReadHost<View> = ReadonlyMap<View, VirtualHostSnapshot>;
+
+/** One filter's configuration as each chain reads it. */
+export type ReadFilters<View> = ReadonlyMap<View, ConfiguredFilter>;
+
+/** How a chain reads it. */
+export interface FilterView {
+  readonly wanted: Pick<DiscoveredFilter, 'types' | 'isOutbound'>;
+}
 
 /** How a connection manager reads a table. */
 export type RoutesView = Pick<DiscoveredRoutes, 'filters' | 'isOutbound'>;
@@ -184,14 +196,38 @@ export class DiscoverableResources {
     view: View,
     clusterNames: Iterable<string>,
   ): { readonly table: RouteTableSnapshot | undefined; readonly errors: readonly string[] } {
-    const errors: string[] = [];
-    const faults: FaultSink = {
-      error: (at, text) => void errors.push(`${at}: ${text}`),
-      warning: () => {},
-    };
-    const content = unpackAny({ type_url: `type.googleapis.com/${ROUTES_TYPE}`, value: message });
-    const read = content && this.routes([view], clusterNames).read(content, 'route_config', faults);
-    return { table: errors.length === 0 ? read?.resource?.get(view) : undefined, errors };
+    const { read, errors } = readAgain(this.routes([view], clusterNames), message, 'route_config');
+    return { table: read?.get(view), errors };
+  }
+
+  /** For one response. @param views of those who want the filter. @param clusterNames of those that there are. */
+  httpFilters<View extends FilterView>(
+    views: Iterable<View>,
+    clusterNames: Iterable<string>,
+  ): ResourceType<ReadFilters<View>> {
+    const scene = this.#scene(new ClusterNames(clusterNames, { areComplete: false }));
+    return this.#type<MessageTypes[typeof FILTER_TYPE], ReadFilters<View>>(FILTER_TYPE, (message, at, faults) => {
+      const once = onlyOnce(faults);
+      const typedAt = fieldPath(at, 'typed_config');
+      const read = new Map<View, ConfiguredFilter>();
+      for (const view of views) {
+        const { types, isOutbound } = view.wanted;
+        const conversion = { ...scene, isOutbound, faults: once };
+        const configured = convertConfigured(message.typed_config, typedAt, message.name, types, conversion);
+        if (configured !== undefined) read.set(view, configured);
+      }
+      return read;
+    });
+  }
+
+  /** One that has been read before, for somebody else. @param message in its binary form. */
+  rereadFilter<View extends FilterView>(
+    message: Uint8Array,
+    view: View,
+    clusterNames: Iterable<string>,
+  ): { readonly configured: ConfiguredFilter | undefined; readonly errors: readonly string[] } {
+    const { read, errors } = readAgain(this.httpFilters([view], clusterNames), message, 'typed_extension_config');
+    return { configured: read?.get(view), errors };
   }
 
   /** For one response. @param uses what it is wanted as. */
@@ -244,6 +280,22 @@ function onlyWithin(place: string, at: string, faults: FaultSink): FaultSink {
     error: (path, text) => told(path, (own) => faults.error(own, text)),
     warning: (path, text) => told(path, (own) => faults.warning(own, text)),
   };
+}
+
+/** @param message in its binary form. @returns nothing read where there are errors. */
+function readAgain<Resource>(
+  type: ResourceType<Resource>,
+  message: Uint8Array,
+  at: string,
+): { readonly read: Resource | undefined; readonly errors: readonly string[] } {
+  const errors: string[] = [];
+  const faults: FaultSink = {
+    error: (place, text) => void errors.push(`${place}: ${text}`),
+    warning: () => {},
+  };
+  const content = unpackAny({ type_url: `type.googleapis.com/${type.typeName}`, value: message });
+  const read = content && type.read(content, at, faults);
+  return { read: errors.length === 0 ? read?.resource : undefined, errors };
 }
 
 /** What several find is told once. */

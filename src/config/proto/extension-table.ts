@@ -120,7 +120,7 @@ const HTTP_FILTERS: Rows = [
   perRoute(`${HTTP}.on_demand.v3.PerRouteConfig`, row(`${HTTP}.on_demand.v3.OnDemand`, 'filters.http.on_demand')),
   row('undescribed', 'filters.http.admission_control'),
   row(`${HTTP}.cache.v3.CacheConfig`, 'filters.http.cache'),
-  row('undescribed', 'filters.http.composite'),
+  refused('match_delegate passes single filters over', 'filters.http.composite'),
   row(`${HTTP}.custom_response.v3.CustomResponse`, 'filters.http.custom_response'),
   perRoute(
     `${HTTP}.stateful_session.v3.StatefulSessionPerRoute`,
@@ -144,6 +144,10 @@ const HTTP_FILTERS: Rows = [
   row(`${HTTP}.header_to_metadata.v3.Config`, 'filters.http.header_to_metadata'),
   row(`${HTTP}.adaptive_concurrency.v3.AdaptiveConcurrency`, 'filters.http.adaptive_concurrency'),
   row(`${HTTP}.bandwidth_limit.v3.BandwidthLimit`, 'filters.http.bandwidth_limit'),
+  perRoute(
+    'extensions.common.matching.v3.ExtensionWithMatcherPerRoute',
+    row('extensions.common.matching.v3.ExtensionWithMatcher', 'filters.http.match_delegate'),
+  ),
   row(`${HTTP}.set_filter_state.v3.Config`, 'filters.http.set_filter_state'),
   row(`${HTTP}.set_metadata.v3.Config`, 'filters.http.set_metadata'),
   perRoute(

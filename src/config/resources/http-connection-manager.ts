@@ -19,6 +19,7 @@ import { convertHttpLogEntries } from './access-log/further-entries.ts';
 import { convertReportedLogs } from './access-log/reported-log.ts';
 import { convertConfigSource } from './config-source.ts';
 import type { Conversion } from './conversion.ts';
+import { convertDiscoveredFilter } from './discovered-filter.ts';
 import { convertEarlyHeaderEdits } from './early-header-edits.ts';
 import { openExtension } from './extension.ts';
 import { type ChainMember, checkTerminalFilter } from './filter-chain-rules.ts';
@@ -45,6 +46,8 @@ const SERVER_HEADER: Readonly<Record<number, ServerHeaderTransformation>> = {
   [ServerHeader.PASS_THROUGH]: 'pass-through',
 };
 const DEFAULT_SERVER_NAME = 'proxy';
+/** What a filter is called of whom the configuration says only where it comes from. */
+const UNKNOWN_FILTER = 'discovered';
 const DEFAULT_IDLE_TIMEOUT_MS = 3_600_000;
 const DEFAULT_STREAM_IDLE_TIMEOUT_MS = 300_000;
 const DEFAULT_DRAIN_TIMEOUT_MS = 5000;
@@ -268,7 +271,20 @@ function convertHttpFilters(
 ): readonly HttpFilterSettings[] {
   const settings: HttpFilterSettings[] = [];
   const members: ChainMember[] = [];
-  for (const [index, { name, typed_config, is_optional, disabled }] of filters.entries()) {
+  for (const [index, { name, typed_config, config_discovery, is_optional, disabled }] of filters.entries()) {
+    if (config_discovery !== null) {
+      const here = `${at}[${index}].config_discovery`;
+      const discovered = convertDiscoveredFilter(name, config_discovery, here, conversion);
+      const filter = {
+        name: UNKNOWN_FILTER,
+        settings: null,
+        configName: name,
+        ...(disabled && { isDisabled: true }),
+      };
+      if (discovered !== undefined) settings.push({ ...filter, discovered });
+      members.push({ name, isTerminal: false });
+      continue;
+    }
     const opened = openExtension(typed_config);
     const isRouter = opened?.typeName === ROUTER;
     const manifest = opened && conversion.httpFilters?.[opened.typeName];

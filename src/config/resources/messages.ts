@@ -45,6 +45,7 @@ export type {
   DynamicForwardProxyClusterConfig as ForwardProxyCluster,
   DynamicForwardProxyFilterConfig as ForwardProxyFilterMessage,
   Endpoint,
+  ExtensionConfigSource,
   FileAccessLog,
   FilterChain,
   FilterChainMatch as FilterChainMatchMessage,

@@ -113,7 +113,10 @@ export class RouteFilters {
       return undefined;
     }
     const settings = ofRoutes.convert(opened!.message, at, this.#conversion);
-    return settings && levelOf(settings, isDisabled, ofRoutes);
+    const level = settings && levelOf(settings, isDisabled, ofRoutes);
+    // Of a filter that comes by discovery nobody knows yet what it will be.
+    const isKnown = named.every(({ type }) => type !== undefined);
+    return level?.settings === undefined || isKnown ? level : { ...level, type: ofRoutes.type };
   }
 }
 

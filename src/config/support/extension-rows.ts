@@ -11,6 +11,13 @@ const TRACER = 'proxy.config.trace.v3.Tracing.Http';
 const MATCHER_ACTION = 'xds.core.v3.TypedExtensionConfig (matcher action)';
 const HTTP_FILTER = 'proxy.extensions.filters.network.http_connection_manager.v3.HttpFilter';
 
+/** Of an HTTP filter that comes by discovery: until it has come, and as it comes. */
+const DEFAULT_FILTER = 'proxy.config.core.v3.ExtensionConfigSource (HTTP filter)';
+const DISCOVERED_FILTER = 'proxy.config.core.v3.TypedExtensionConfig';
+
+/** A filter that another one runs in its own place. */
+const DELEGATED_FILTER = 'proxy.config.core.v3.TypedExtensionConfig (delegated filter)';
+
 /** Where routes speak to filters. */
 const PER_FILTER_HOLDERS = [
   'proxy.config.route.v3.RouteConfiguration',
@@ -39,6 +46,9 @@ export function supportWith({
     [ACCESS_LOG]: withTypes(ACCESS_LOG, 'typed_config', Object.keys(accessLoggers)),
     [TRACER]: withTypes(TRACER, 'typed_config', Object.keys(tracers)),
     [HTTP_FILTER]: withTypes(HTTP_FILTER, 'typed_config', Object.keys(httpFilters)),
+    [DELEGATED_FILTER]: withTypes(DELEGATED_FILTER, 'typed_config', Object.keys(httpFilters)),
+    [DEFAULT_FILTER]: withTypes(DEFAULT_FILTER, 'default_config', Object.keys(httpFilters)),
+    [DISCOVERED_FILTER]: withTypes(DISCOVERED_FILTER, 'typed_config', Object.keys(httpFilters)),
     [NETWORK_FILTER]: withTypes(NETWORK_FILTER, 'typed_config', Object.keys(networkFilters)),
     [ROUTE_FILTER]: withTypes(ROUTE_FILTER, 'config', ofRoutes),
     ...Object.fromEntries(

@@ -155,7 +155,7 @@ export class ListenerManager {
    * @param message what the settings were made of.
    * @param addedViaApi false for one of a bootstrap that takes the place of the first.
    * @returns false for the name of a listener of the other origin, which stays as it is, and where listeners have been stopped.
-   * One whose routes or secrets have to be waited for is taken in when they are there: of those that discovery brings nobody waits for that, and
+   * One whose routes, filters or secrets have to be waited for is taken in when they are there: of those that discovery brings nobody waits for that, and
    * should they fail, that is told of by `failures`.
    * @throws WeirError WEIR_LISTEN_FAILED or WEIR_SHARED_MEMORY_FULL; all is as before then.
    */

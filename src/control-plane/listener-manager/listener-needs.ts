@@ -1,21 +1,24 @@
-// The route tables, scopes and secrets that a listener waits for before it opens. It holds them until its filter chains do. Main
-// thread.
+// The route tables, scopes, filters' configurations and secrets that a listener waits for before it opens. It holds them until its
+// filter chains do. Main thread.
 
 import type { ListenerSettings } from '../../snapshot/index.ts';
+import type { FilterLease, FilterLeases } from '../filters/filter-configs.ts';
 import type { RouteLease, RouteLeases } from '../routes/route-tables.ts';
 import { SecretNeeds } from '../secrets/secret-needs.ts';
 import type { SecretLease, SecretLeases } from '../secrets/secrets.ts';
+import { httpFiltersOf } from './listener-snapshot.ts';
 
 export interface ListenerNeedsSources {
   readonly routes: RouteLeases;
+  readonly filters: FilterLeases;
   readonly secrets: SecretLeases;
 }
 
 export class ListenerNeeds {
-  readonly #leases: readonly (RouteLease | SecretLease)[];
+  readonly #leases: readonly (RouteLease | FilterLease | SecretLease)[];
 
   /** @returns undefined for a listener all of which stands in its configuration. */
-  static of(settings: ListenerSettings, { routes, secrets }: ListenerNeedsSources): ListenerNeeds | undefined {
+  static of(settings: ListenerSettings, { routes, filters, secrets }: ListenerNeedsSources): ListenerNeeds | undefined {
     const { filterChains, defaultFilterChain } = settings;
     const chains = defaultFilterChain === null ? filterChains : [...filterChains, defaultFilterChain];
     const ofRoutes = chains.flatMap(({ filter }) => {
@@ -24,12 +27,18 @@ export class ListenerNeeds {
       if (scopedRoutes !== undefined) return routes.leaseScopes(scopedRoutes, statPrefix);
       return discoveredRoutes === undefined ? [] : routes.lease(discoveredRoutes, statPrefix);
     });
+    const ofFilters = chains.flatMap(({ filter }) => {
+      if (filter.kind !== 'http-connection-manager') return [];
+      return httpFiltersOf(filter).flatMap(({ name, configName = name, discovered }) =>
+        discovered === undefined ? [] : filters.lease(configName, discovered, filter.statPrefix),
+      );
+    });
     const contexts = chains.map(({ tls }) => tls);
-    const leases = [...ofRoutes, ...(SecretNeeds.of(contexts, secrets)?.leases ?? [])];
+    const leases = [...ofRoutes, ...ofFilters, ...(SecretNeeds.of(contexts, secrets)?.leases ?? [])];
     return leases.length === 0 ? undefined : new ListenerNeeds(leases);
   }
 
-  private constructor(leases: readonly (RouteLease | SecretLease)[]) {
+  private constructor(leases: readonly (RouteLease | FilterLease | SecretLease)[]) {
     this.#leases = leases;
   }
 

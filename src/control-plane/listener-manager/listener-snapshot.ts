@@ -21,7 +21,6 @@ import type {
   TerminalFilterSettings,
   UdpProxySettings,
   UdpProxySnapshot,
-  WholeStats,
 } from '../../snapshot/index.ts';
 import {
   cleanStatName,
@@ -42,8 +41,10 @@ import {
   UDP_LISTENER_STATS,
   UDP_PROXY_STATS,
 } from '../../stats/index.ts';
+import type { FilterLeases } from '../filters/filter-configs.ts';
+import { allocateFilterStats } from '../filters/filter-stats.ts';
 import type { Holdings } from '../holdings.ts';
-import { allocateRouteStats, makeCounter, makeStat, saidByRoutes } from '../routes/route-stats.ts';
+import { allocateRouteStats, makeCounter, saidByRoutes } from '../routes/route-stats.ts';
 import type { RouteLeases } from '../routes/route-tables.ts';
 import { SecretNeeds } from '../secrets/secret-needs.ts';
 import type { SecretLeases } from '../secrets/secrets.ts';
@@ -62,6 +63,7 @@ export interface ListenerSnapshotDependencies {
   readonly routes: RouteLeases;
   /** The same. */
   readonly secrets: SecretLeases;
+  readonly filters: FilterLeases;
 }
 
 /** Of a chain that ends in something else. */
@@ -173,6 +175,7 @@ type TerminalParts = Pick<
   | 'filterCounters'
   | 'routeStatBlocks'
   | 'routeTableId'
+  | 'discoveredFilterIds'
   | 'scopeSetId'
   | 'terminal'
 >;
@@ -181,7 +184,7 @@ type TerminalParts = Pick<
 function makeTerminal(
   filter: TerminalFilterSettings,
   prefix: string,
-  deps: Pick<ListenerSnapshotDependencies, 'holdings' | 'routes'>,
+  deps: Pick<ListenerSnapshotDependencies, 'holdings' | 'routes' | 'filters'>,
 ): TerminalParts {
   const { holdings } = deps;
   switch (filter.kind) {
@@ -194,6 +197,7 @@ function makeTerminal(
         filterCounters: makeFilterCounters(filter, scope, holdings),
         routeStatBlocks: allocateRouteStats(filter.routeTable, holdings),
         ...leaseRoutes(filter, deps),
+        ...leaseFilters(filter, deps),
       };
     }
     case 'tcp-proxy': {
@@ -219,6 +223,20 @@ function leaseRoutes(
   const lease = routes.lease(discoveredRoutes, statPrefix);
   holdings.hold(() => lease.release());
   return { routeTableId: lease.id };
+}
+
+/** The same of filters. */
+function leaseFilters(
+  filter: HttpConnectionManagerSettings,
+  { holdings, filters }: Pick<ListenerSnapshotDependencies, 'holdings' | 'filters'>,
+): Pick<TerminalParts, 'discoveredFilterIds'> {
+  const ids = httpFiltersOf(filter).flatMap(({ name, configName = name, discovered }) => {
+    if (discovered === undefined) return [];
+    const lease = filters.lease(configName, discovered, filter.statPrefix);
+    holdings.hold(() => lease.release());
+    return [lease.id];
+  });
+  return ids.length === 0 ? {} : { discoveredFilterIds: ids };
 }
 
 /**
@@ -262,25 +280,8 @@ function makeFilterCounters(
   scope: Scope,
   holdings: Holdings,
 ): Readonly<Record<string, number>> {
-  const filters = httpFiltersOf(filter);
-  const counting: WholeStats[] = [...filters, ...saidByRoutes(filter.routeTable)];
-  const whole = new Set([
-    ...counting.flatMap(({ wholeCounters }) => wholeCounters ?? []),
-    ...countersOfTracer(filter),
-    ...countersOfLogs(filter),
-  ]);
-  const wholeGauges = counting.flatMap(({ wholeGauges: names }) => names ?? []);
-  const wholeTimes = counting.flatMap(({ wholeTimes: names }) => names ?? []);
-  const counters = filters.flatMap((own) => own.counters ?? []).map((name) => [name, scope.counter(name).cell]);
-  const gauges = filters.flatMap((own) => own.gauges ?? []).map((name) => [name, scope.gauge(name).cell]);
-  const others = [...whole].map((name) => [name, makeCounter(name, holdings)]);
-  const otherGauges = [...new Set(wholeGauges)].map((name) => [
-    name,
-    makeStat(name, holdings, (of, last) => of.gauge(last).cell),
-  ]);
-  const times = [...new Set(wholeTimes)].map((name) => [name, makeStat(name, holdings, (of, last) => of.time(last))]);
-  const shared = filters.flatMap((own) => own.sharedCounts ?? []).map((name) => [name, holdings.countRecord()]);
-  return Object.fromEntries([...counters, ...gauges, ...others, ...otherGauges, ...times, ...shared]);
+  const ofOthers = { wholeCounters: [...countersOfTracer(filter), ...countersOfLogs(filter)] };
+  return allocateFilterStats(httpFiltersOf(filter), [...saidByRoutes(filter.routeTable), ofOthers], scope, holdings);
 }
 
 function countersOfTracer(filter: TerminalFilterSettings): readonly string[] {

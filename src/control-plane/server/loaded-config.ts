@@ -6,6 +6,8 @@ import { HealthMask } from '../../wasm/shared-memory.ts';
 import type { ActiveHost } from '../cluster-manager/active-host.ts';
 import type { ClusterManager } from '../cluster-manager/cluster-manager.ts';
 import type { ManagedCluster } from '../cluster-manager/managed-cluster.ts';
+import type { DumpedFilter } from '../filters/discovered-filter.ts';
+import type { FilterConfigs } from '../filters/filter-configs.ts';
 import type { ListenerManager } from '../listener-manager/listener-manager.ts';
 import type { ResourceRecord } from '../resource-record.ts';
 import type { DumpedScopes } from '../routes/discovered-scopes.ts';
@@ -28,6 +30,7 @@ interface Managers {
   readonly routeTables: RouteTables;
   readonly scopeSets: ScopeSets;
   readonly secrets: Secrets;
+  readonly filterConfigs: FilterConfigs;
 }
 
 interface LoadedBootstrap {
@@ -45,15 +48,17 @@ export class LoadedConfig {
   readonly #routes: RouteTables;
   readonly #scopes: ScopeSets;
   readonly #secrets: Secrets;
+  readonly #filters: FilterConfigs;
 
   constructor(bootstrap: LoadedParts, loadedMs: number, managers: Managers) {
-    const { clusterManager, listenerManager, routeTables, scopeSets, secrets } = managers;
+    const { clusterManager, listenerManager, routeTables, scopeSets, filterConfigs, secrets } = managers;
     this.#bootstrap = loadedBootstrap(bootstrap, loadedMs);
     this.#clusters = clusterManager;
     this.#listeners = listenerManager;
     this.#routes = routeTables;
     this.#scopes = scopeSets;
     this.#secrets = secrets;
+    this.#filters = filterConfigs;
   }
 
   get bootstrap(): LoadedBootstrap {
@@ -86,6 +91,11 @@ export class LoadedConfig {
   /** Those that come by discovery, or are to come. */
   secrets(): readonly DumpedSecret[] {
     return this.#secrets.dump();
+  }
+
+  /** The same of filters' configurations. */
+  filters(): readonly DumpedFilter[] {
+    return this.#filters.dump();
   }
 
   *endpoints() {

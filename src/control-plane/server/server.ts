@@ -31,6 +31,7 @@ import { OnDemandClusters } from '../discovery/on-demand-clusters.ts';
 import { DnsResolvers } from '../dns/resolvers.ts';
 import { type ConnectionsLeft, tellConnectionsLeft } from '../drain/connections-left.ts';
 import { DrainManager } from '../drain/drain-manager.ts';
+import { FilterConfigs } from '../filters/filter-configs.ts';
 import { HealthDelegation } from '../health-delegation/health-delegation.ts';
 import { ListenerManager } from '../listener-manager/listener-manager.ts';
 import { TicketSecret } from '../listener-manager/ticket-secret.ts';
@@ -107,6 +108,7 @@ export class Server {
   readonly routeTables: RouteTables;
   readonly scopeSets: ScopeSets;
   readonly secrets: Secrets;
+  readonly filterConfigs: FilterConfigs;
   readonly certificates: CertificateInventory;
   /** The configuration in use, for listings. */
   readonly config: LoadedConfig;
@@ -261,34 +263,23 @@ export class Server {
       },
     });
     runtime.onChanged = () => this.clusterManager.runtimeChanged();
-    this.routeTables = new RouteTables({
+    const discovering = {
       stats: this.stats,
       memory: this.memory,
       workers,
       subscriptions,
       clock,
       faults,
-      log: loggers.get('rds'),
       hash,
       discoverable: () => this.config.bootstrap.discoverable,
       clusterNames: () => this.clusterManager.names(),
       onDeprecatedFields,
-    });
-    this.scopeSets = new ScopeSets({
-      tables: this.routeTables,
-      stats: this.stats,
-      memory: this.memory,
-      workers,
-      subscriptions,
-      clock,
-      faults,
-      log: loggers.get('rds'),
-      hash,
-      discoverable: () => this.config.bootstrap.discoverable,
-      clusterNames: () => this.clusterManager.names(),
-      onDeprecatedFields,
-    });
+    };
+    this.routeTables = new RouteTables({ ...discovering, log: loggers.get('rds') });
+    this.scopeSets = new ScopeSets({ ...discovering, tables: this.routeTables, log: loggers.get('rds') });
+    this.filterConfigs = new FilterConfigs({ ...discovering, log: loggers.get('filter') });
     this.listenerManager = new ListenerManager({
+      filters: this.filterConfigs,
       routes: {
         lease: (routes, statPrefix) => this.routeTables.lease(routes, statPrefix),
         leaseScopes: (scopes, statPrefix) => this.scopeSets.leaseScopes(scopes, statPrefix),
@@ -536,6 +527,7 @@ export class Server {
       clusters: () => this.clusterManager.snapshots(),
       routeTables: () => this.routeTables.published(),
       scopeSets: () => this.scopeSets.published(),
+      discoveredFilters: () => this.filterConfigs.published(),
       dynamicStatCell: (key) => this.stats.dynamicCell(key),
       onHostFailed: (cluster, recordAddress) => this.clusterManager.hostFailed(cluster, recordAddress),
       onHostWanted: (cluster, address) => this.clusterManager.hostWanted(cluster, address),
@@ -636,6 +628,7 @@ export class Server {
     this.scopeSets.close();
     this.routeTables.close();
     this.secrets.close();
+    this.filterConfigs.close();
     this.#sources.close();
     this.#loadReporting?.close();
     this.#healthDelegation?.close();

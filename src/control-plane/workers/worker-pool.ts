@@ -24,6 +24,7 @@ import {
   type MainToWorker,
   type OverloadState,
   type PackedCluster,
+  type PublishedFilter,
   type PublishedRoutes,
   type PublishedScopes,
   packClusters,
@@ -79,6 +80,7 @@ export interface WorkerService {
   /** As they are now: a worker that starts later begins with the state of then. */
   readonly clusters: () => Iterable<ClusterSnapshot>;
   readonly routeTables: () => Iterable<PublishedRoutes>;
+  readonly discoveredFilters: () => Iterable<PublishedFilter>;
   readonly scopeSets: () => Iterable<PublishedScopes>;
   /** The cell of a stat that a worker has met first at run time. */
   readonly dynamicStatCell: (key: DynamicStatKey) => number;
@@ -207,6 +209,16 @@ export class WorkerPool {
   /** No listener refers to it any more. */
   removeScopes(id: number): void {
     this.#order({ type: 'scopes-removed', id });
+  }
+
+  /** Brings a filter's configuration to every worker. @param onGone called once, when no request uses the one of its id before it. */
+  publishFilter(filter: PublishedFilter, onGone: () => void): void {
+    this.#publish((generation) => ({ type: 'filter', generation, filter }), onGone);
+  }
+
+  /** No listener refers to it any more. @param onGone as for publishFilter. */
+  removeFilter(id: number, onGone: () => void): void {
+    this.#publish((generation) => ({ type: 'filter-removed', generation, id }), onGone);
   }
 
   /** There is no host that is called so: who waits for it in any worker hears of it. */
@@ -448,7 +460,7 @@ export class WorkerPool {
 
   #initialize(
     worker: WorkerThread,
-    { shared, watchdog, loopBlock, routeTables, scopeSets }: WorkerService,
+    { shared, watchdog, loopBlock, routeTables, scopeSets, discoveredFilters }: WorkerService,
     clusters: readonly PackedCluster[],
   ): void {
     const logLevels = this.#deps.loggers.levels();
@@ -458,6 +470,7 @@ export class WorkerPool {
       workerIndex: worker.index,
       clusters,
       routeTables: [...routeTables()],
+      discoveredFilters: [...discoveredFilters()],
       scopeSets: [...scopeSets()],
       logLevels,
       watchdog: watchdog(worker.index),
@@ -525,7 +538,9 @@ export class WorkerPool {
         break;
       case 'demand': {
         const { question, demand } = message;
-        this.#service!.onDemand(demand, (isThere) => this.#tell(worker, { type: 'demand-answered', question, isThere }));
+        this.#service!.onDemand(demand, (isThere) =>
+          this.#tell(worker, { type: 'demand-answered', question, isThere }),
+        );
         break;
       }
       case 'outlier':

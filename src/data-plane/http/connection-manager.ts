@@ -20,6 +20,7 @@ import { UpstreamCalls } from '../router/upstream-call.ts';
 import { RequestTracing } from '../tracing/request-tracing.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
 import type { WorkerContext } from '../worker-context.ts';
+import { type ChainSlot, openChain } from './chain-slot.ts';
 import { ClientCertificates } from './client-certificate.ts';
 import type { DownstreamStream, RequestReceiver } from './codec/downstream-stream.ts';
 import { Http1ServerConnection } from './codec/http1/server-connection.ts';
@@ -28,7 +29,7 @@ import { Http2ServerConnection } from './codec/http2/server-connection.ts';
 import type { CodecName, CodecOwner, Refusal, ServerConnection } from './codec/server-connection.ts';
 import type { StreamConnection } from './codec/stream-connection.ts';
 import { CodecRequestHead } from './codec-request-head.ts';
-import { FilterChain } from './filter-chain.ts';
+import type { FilterChain } from './filter-chain.ts';
 import type { ChainContext } from './filter-context.ts';
 import { InternalAddresses } from './internal-addresses.ts';
 import type { LocalReply } from './local-reply.ts';
@@ -78,8 +79,6 @@ export class ConnectionManager implements TerminalFilter, CodecOwner, StreamMana
   readonly router: Router;
   readonly routes: RouteSlot;
   readonly headLimits: HeadLimits;
-  /** Null when requests meet only the router. */
-  readonly filters: FilterChain | null;
   readonly upgrades: Upgrades;
   readonly requestLines: RequestLines;
   readonly clientCertificates: ClientCertificates;
@@ -109,6 +108,9 @@ export class ConnectionManager implements TerminalFilter, CodecOwner, StreamMana
   readonly #statScope: string;
   /** The table that stands in the configuration; null where it is a resource of its own. */
   readonly #ownRoutes: RoutesInUse | null;
+  readonly #chain: ChainSlot;
+  /** Beside that, those of upgrades. */
+  readonly #chains: ChainSlot[] = [];
   /** Of the filters of all chains. */
   readonly #filterContexts: ChainContext[] = [];
   /** The listener goes, or the process does. */
@@ -156,14 +158,25 @@ export class ConnectionManager implements TerminalFilter, CodecOwner, StreamMana
     this.requestLines = new RequestLines(context, settings, this.internalAddresses);
     this.responseLines = new ResponseLines(settings, context.proxyHeaders);
     const contexts = this.#filterContexts;
-    const compile = (filters: HttpConnectionManagerSettings['httpFilters']) =>
-      FilterChain.compile(context, clusters, filters, this.#statScope, chain.filterCounters, (opened) =>
-        contexts.push(opened),
-      );
+    const ids = (chain.discoveredFilterIds ?? []).values();
+    const parts = {
+      context,
+      clusters,
+      statScope: this.#statScope,
+      cells: chain.filterCounters ?? {},
+      opened: (opened: ChainContext) => contexts.push(opened),
+      nextId: () => ids.next().value!,
+    };
+    const open = (filters: HttpConnectionManagerSettings['httpFilters']): ChainSlot => {
+      const slot = openChain(filters, parts);
+      this.#chains.push(slot);
+      return slot;
+    };
     try {
-      this.filters = compile(settings.httpFilters);
-      this.upgrades = new Upgrades(settings.upgrades, settings.http1?.ignoredUpgrades ?? [], this.filters, compile);
+      this.#chain = open(settings.httpFilters);
+      this.upgrades = new Upgrades(settings.upgrades, settings.http1?.ignoredUpgrades ?? [], this.#chain, open);
     } catch (error) {
+      for (const made of this.#chains) made.close();
       for (const made of contexts) made.close();
       throw error;
     }
@@ -190,6 +203,10 @@ export class ConnectionManager implements TerminalFilter, CodecOwner, StreamMana
   /** Whether a drain ends a connection after a response that has not said so; counted then. */
   endsBetweenRequests(): boolean {
     return (this.#isDraining || this.#listenerDrain.isCertain) && this.#countDrained();
+  }
+
+  get filters(): FilterChain | null {
+    return this.#chain.current;
   }
 
   get connectionCount(): number {
@@ -300,6 +317,7 @@ export class ConnectionManager implements TerminalFilter, CodecOwner, StreamMana
     this.accessLog?.close();
     this.tracing?.close();
     this.#ownRoutes?.close();
+    for (const chain of this.#chains) chain.close();
     for (const context of this.#filterContexts) context.close();
     this.#context.stats.closeScope(this.#statScope);
   }

@@ -31,18 +31,25 @@ export interface FilteredPasses {
   clusterNamed(name: string): CountedCluster | null;
 }
 
+const NOTHING_SAID: readonly unknown[] = [];
+
 export class StreamFilterCallbacks implements FilterCallbacks {
   readonly #passes: FilteredPasses;
   readonly #stream: FilteredStream;
   /** Of the filter, in each direction. */
   readonly #decodingIndex: number;
   readonly #encodingIndex: number;
+  readonly #count: number;
+  /** For a filter within another, to which routes say nothing. */
+  readonly #isInner: boolean;
 
-  constructor(passes: FilteredPasses, stream: FilteredStream, index: number, count: number) {
+  constructor(passes: FilteredPasses, stream: FilteredStream, index: number, count: number, isInner = false) {
     this.#passes = passes;
     this.#stream = stream;
     this.#decodingIndex = index;
     this.#encodingIndex = count - 1 - index;
+    this.#count = count;
+    this.#isInner = isInner;
   }
 
   reply(reply: LocalReply): void {
@@ -253,7 +260,12 @@ export class StreamFilterCallbacks implements FilterCallbacks {
     return facts;
   }
 
+  forInner(): FilterCallbacks {
+    return new StreamFilterCallbacks(this.#passes, this.#stream, this.#decodingIndex, this.#count, true);
+  }
+
   get routeSettings(): readonly unknown[] {
+    if (this.#isInner) return NOTHING_SAID;
     return this.#passes.routeSettings(this.#decodingIndex);
   }
 }

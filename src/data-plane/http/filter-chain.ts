@@ -15,12 +15,13 @@ import type { CountedCluster, CreateFilter, HttpFilter, HttpFilterKind } from '.
 import type { CallReceiver, CallRequest } from './filter-call.ts';
 import { type FilteredPasses, StreamFilterCallbacks } from './filter-callbacks.ts';
 import { ChainContext } from './filter-context.ts';
+import type { FilterInUse } from './filter-in-use.ts';
 import type { FilteredStream } from './filtered-stream.ts';
 import { FILTER_FAULT, hasBody, type LocalReply } from './local-reply.ts';
 import type { ReplyHead } from './reply-head.ts';
 
 /** A filter of the chain. */
-interface Member extends Pick<HttpFilterKind, 'requestBody' | 'encodes' | 'responseBody'> {
+export interface ChainMember extends Pick<HttpFilterKind, 'requestBody' | 'encodes' | 'responseBody'> {
   readonly create: CreateFilter;
   /** Null for one that always takes part. */
   readonly isAwake: ((head: RequestHead) => boolean) | null;
@@ -30,6 +31,10 @@ interface Member extends Pick<HttpFilterKind, 'requestBody' | 'encodes' | 'respo
   readonly isDisabled: boolean;
   /** What a level of a route says to it, prepared. */
   readonly prepared: PrepareSettings;
+  /** What levels say that are of another type is not for it; null for all. Undefined where the configuration has seen to that. */
+  readonly routeType: string | null | undefined;
+  /** Told of requests that meet it; null where nobody wants to know. */
+  readonly use: FilterInUse | null;
 }
 
 type PrepareSettings = (settings: object, routes: RoutesInUse) => unknown;
@@ -48,9 +53,11 @@ export class FilterChain {
   /** What the filters do with the bodies of each direction. */
   readonly requestUses: BodyUses;
   readonly responseUses: BodyUses;
-  readonly #members: readonly Member[];
+  /** Told of requests that meet the chain. */
+  readonly uses: readonly FilterInUse[];
+  readonly #members: readonly ChainMember[];
   /** Those that may sleep. */
-  readonly #sleepers: readonly Member[];
+  readonly #sleepers: readonly ChainMember[];
   /** By a bit for each that sleeps: the chain of the others. */
   readonly #without = new Map<number, FilterChain | null>();
   /** What each filter hears from a route that says nothing to any. */
@@ -76,27 +83,18 @@ export class FilterChain {
   ): FilterChain | null {
     const chainContext = new ChainContext(context, clusters, statScope, cells);
     opened(chainContext);
-    const members = filters.map(({ name, settings, configName = name, isDisabled = false }): Member => {
-      const kind = context.httpFilters[name];
-      if (kind === undefined) throw new WeirError('WEIR_UNKNOWN_FILTER', `no HTTP filter is called ${name}`);
-      const { isAwake } = kind;
-      const { requestBody, encodes, responseBody } = { ...kind, ...kind.usesOf?.(settings) };
-      const create = kind.compile(settings, chainContext);
-      const asks = isAwake === undefined ? null : (head: RequestHead) => isAwake(settings, chainContext, head);
-      const prepared = onePerSettings(
-        (ofRoute, routes) => kind.compileForRoute?.(ofRoute, chainContext.ofRoutes(routes)) ?? ofRoute,
-      );
-      return { requestBody, encodes, responseBody, create, isAwake: asks, configName, isDisabled, prepared };
-    });
-    return FilterChain.#of(members, new UpstreamCalls(context, clusters));
+    const members = filters.map((filter) => compileMember(context, filter, chainContext));
+    return FilterChain.of(members, new UpstreamCalls(context, clusters));
   }
 
-  static #of(members: readonly Member[], calls: UpstreamCalls): FilterChain | null {
+  /** @returns null when there are none. */
+  static of(members: readonly ChainMember[], calls: UpstreamCalls): FilterChain | null {
     return members.length === 0 ? null : new FilterChain(members, calls);
   }
 
-  private constructor(members: readonly Member[], calls: UpstreamCalls) {
-    this.#members = members;
+  private constructor(members: readonly ChainMember[], calls: UpstreamCalls) {
+    this.#members = [...members];
+    this.uses = members.flatMap(({ use }) => use ?? []);
     this.calls = calls;
     this.#sleepers = members.filter(({ isAwake }) => isAwake !== null).slice(0, MOST_SLEEPERS);
     this.create = members.map(({ create }) => create);
@@ -123,7 +121,7 @@ export class FilterChain {
     let rest = this.#without.get(asleep);
     if (rest === undefined) {
       const sleeping = new Set(sleepers.filter((_, at) => (asleep & (1 << at)) !== 0));
-      rest = FilterChain.#of(
+      rest = FilterChain.of(
         this.#members.filter((member) => !sleeping.has(member)),
         this.calls,
       );
@@ -150,7 +148,7 @@ export class FilterChain {
     const on = this.#members.filter(
       ({ configName, isDisabled }) => !(said?.get(configName)?.[0]?.isDisabled ?? isDisabled),
     );
-    return on.length === this.#members.length ? this : FilterChain.#of(on, this.calls);
+    return on.length === this.#members.length ? this : FilterChain.of(on, this.calls);
   }
 
   /** What a route says to each filter of this chain. @param routes that it is of. */
@@ -158,10 +156,11 @@ export class FilterChain {
     if (said === null) return this.#unaddressed;
     let settings = this.#settings.get(said);
     if (settings === undefined) {
-      settings = this.#members.map(({ configName, prepared }) =>
-        (said.get(configName) ?? []).flatMap((level) =>
-          level.settings === undefined ? [] : [prepared(level.settings, routes)],
-        ),
+      settings = this.#members.map(({ configName, prepared, routeType }) =>
+        (said.get(configName) ?? []).flatMap((level) => {
+          if (level.settings === undefined || (routeType !== undefined && level.type !== routeType)) return [];
+          return [prepared(level.settings, routes)];
+        }),
       );
       this.#settings.set(said, settings);
     }
@@ -204,6 +203,7 @@ export class StreamFilters implements FilteredPasses {
       filters.push(create[index]!(new StreamFilterCallbacks(this, stream, index, create.length)));
     }
     this.#filters = filters;
+    for (const use of chain.uses) use.enter();
     this.encodes = chain.encodes && filters.some(looksAtResponses);
     this.decoding = new DecodingPass(context, stream, filters, chain.requestUses.wantedBy(filters));
     this.encoding = this.#passFrom(0);
@@ -276,6 +276,7 @@ export class StreamFilters implements FilteredPasses {
     this.abandon();
     if (this.#calls !== null) for (const call of this.#calls) call.cancel();
     this.#calls = null;
+    for (const use of this.#chain.uses) use.leave();
     for (const filter of this.#filters) filter.onDestroy?.();
   }
 
@@ -332,6 +333,32 @@ export class StreamFilters implements FilteredPasses {
   routeSettings(index: number): readonly unknown[] {
     return this.#chain.settingsOf(this.#stream.filtersOfRoute, this.#stream.routes)[index]!;
   }
+}
+
+/** @throws WeirError for a filter that this build lacks. */
+export function compileMember(
+  context: WorkerContext,
+  { name, settings, configName = name, isDisabled = false }: HttpFilterSettings,
+  chainContext: ChainContext,
+): ChainMember {
+  const kind = context.httpFilters[name];
+  if (kind === undefined) throw new WeirError('WEIR_UNKNOWN_FILTER', `no HTTP filter is called ${name}`);
+  const { isAwake } = kind;
+  const { requestBody, encodes, responseBody } = { ...kind, ...kind.usesOf?.(settings) };
+  return {
+    requestBody,
+    encodes,
+    responseBody,
+    create: kind.compile(settings, chainContext),
+    isAwake: isAwake === undefined ? null : (head) => isAwake(settings, chainContext, head),
+    configName,
+    isDisabled,
+    prepared: onePerSettings(
+      (ofRoute, routes) => kind.compileForRoute?.(ofRoute, chainContext.ofRoutes(routes)) ?? ofRoute,
+    ),
+    routeType: undefined,
+    use: null,
+  };
 }
 
 /** A kind that encodes may have nothing to do with this request. */

@@ -246,6 +246,8 @@ export interface FilterCallbacks {
    * @param replyBody what a reply says before a format words it; left as it is when absent.
    */
   facts(response: EditableHead | null, replyBody?: string): FormatFacts;
+  /** For a filter that this one runs in its own place: routes say nothing to that. */
+  forInner(): FilterCallbacks;
   /** What the request's route says to this filter, as its kind has prepared it, the most specific level first; often empty. */
   readonly routeSettings: readonly unknown[];
 }

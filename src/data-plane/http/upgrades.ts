@@ -4,35 +4,36 @@ import { compileByteMatch, type StringTest } from '../../base/string-match.ts';
 import type { StringMatch, UpgradeSettings } from '../../snapshot/index.ts';
 import { Framing, HEADER_ID, Method, type RequestHead } from '../../wasm/http1.ts';
 import type { Route } from '../route/route.ts';
+import type { ChainSlot } from './chain-slot.ts';
 import type { FilterChain } from './filter-chain.ts';
 import { upgradeType } from './upgrade-fields.ts';
 
 interface AdmittedUpgrade {
   readonly isEnabled: boolean;
-  readonly filters: FilterChain | null;
+  readonly filters: ChainSlot;
 }
 
 export class Upgrades {
   /** What upgrades meet for which the connection manager has nothing of its own. */
-  readonly #filters: FilterChain | null;
+  readonly #filters: ChainSlot;
   readonly #types = new Map<string, AdmittedUpgrade>();
 
   readonly #ignored: readonly StringTest[];
 
   /**
    * @param ignored those that requests of HTTP/1.1 ask for in vain.
-   * @param compile makes the chain of an upgrade that has its own.
+   * @param open makes the chain of an upgrade that has its own.
    */
   constructor(
     settings: readonly UpgradeSettings[],
     ignored: readonly StringMatch[],
-    filters: FilterChain | null,
-    compile: (filters: NonNullable<UpgradeSettings['httpFilters']>) => FilterChain | null,
+    filters: ChainSlot,
+    open: (filters: NonNullable<UpgradeSettings['httpFilters']>) => ChainSlot,
   ) {
     this.#filters = filters;
     this.#ignored = ignored.map(compileByteMatch);
     for (const { type, isEnabled, httpFilters } of settings) {
-      this.#types.set(type, { isEnabled, filters: httpFilters === null ? filters : compile(httpFilters) });
+      this.#types.set(type, { isEnabled, filters: httpFilters === null ? filters : open(httpFilters) });
     }
   }
 
@@ -54,7 +55,7 @@ export class Upgrades {
     const upgrade = this.#types.get(type);
     const byRoute = route?.plan.kind === 'cluster' ? route.plan.upgrades?.get(type) : undefined;
     if (!(byRoute ?? upgrade?.isEnabled ?? false)) return undefined;
-    const filters = upgrade === undefined ? this.#filters : upgrade.filters;
+    const filters = (upgrade === undefined ? this.#filters : upgrade.filters).current;
     // A body and a tunnel behind it, which an edit of the body would run together.
     if (head.framing !== Framing.NONE && filters?.requestUses.edits) return undefined;
     return filters;

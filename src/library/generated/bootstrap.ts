@@ -56,6 +56,7 @@ export type AnyConfig =
   | Typed<'extensions.filters.http.header_to_metadata.v3.Config', HeaderToMetadataConfig>
   | Typed<'extensions.filters.http.adaptive_concurrency.v3.AdaptiveConcurrency', AdaptiveConcurrency>
   | Typed<'extensions.filters.http.bandwidth_limit.v3.BandwidthLimit', BandwidthLimit>
+  | Typed<'extensions.common.matching.v3.ExtensionWithMatcher', ExtensionWithMatcher>
   | Typed<'extensions.filters.http.set_filter_state.v3.Config', HttpSetFilterStateConfig>
   | Typed<'extensions.filters.http.set_metadata.v3.Config', SetMetadataConfig>
   | Typed<'extensions.filters.http.grpc_json_transcoder.v3.GrpcJsonTranscoder', GrpcJsonTranscoder>
@@ -147,6 +148,7 @@ export type FiltersHttpConfig =
   | Typed<'extensions.filters.http.header_to_metadata.v3.Config', HeaderToMetadataConfig>
   | Typed<'extensions.filters.http.adaptive_concurrency.v3.AdaptiveConcurrency', AdaptiveConcurrency>
   | Typed<'extensions.filters.http.bandwidth_limit.v3.BandwidthLimit', BandwidthLimit>
+  | Typed<'extensions.common.matching.v3.ExtensionWithMatcher', ExtensionWithMatcher>
   | Typed<'extensions.filters.http.set_filter_state.v3.Config', HttpSetFilterStateConfig>
   | Typed<'extensions.filters.http.set_metadata.v3.Config', SetMetadataConfig>
   | Typed<'extensions.filters.http.grpc_json_transcoder.v3.GrpcJsonTranscoder', GrpcJsonTranscoder>
@@ -183,6 +185,7 @@ export type FiltersHttpPerRouteConfig =
   | Typed<'extensions.filters.http.header_to_metadata.v3.Config', HeaderToMetadataConfig>
   | Typed<'extensions.filters.http.adaptive_concurrency.v3.AdaptiveConcurrency', AdaptiveConcurrency>
   | Typed<'extensions.filters.http.bandwidth_limit.v3.BandwidthLimit', BandwidthLimit>
+  | Typed<'extensions.common.matching.v3.ExtensionWithMatcherPerRoute', ExtensionWithMatcherPerRoute>
   | Typed<'extensions.filters.http.set_filter_state.v3.Config', HttpSetFilterStateConfig>
   | Typed<'extensions.filters.http.set_metadata.v3.Config', SetMetadataConfig>
   | Typed<'extensions.filters.http.grpc_json_transcoder.v3.GrpcJsonTranscoder', GrpcJsonTranscoder>
@@ -2152,6 +2155,20 @@ export interface ExtensionFilter {
   readonly name?: string | undefined;
   readonly typed_config?: AnyConfig | undefined;
   readonly typedConfig?: AnyConfig | undefined;
+}
+
+/** proxy.extensions.common.matching.v3.ExtensionWithMatcher */
+export interface ExtensionWithMatcher {
+  readonly extension_config?: ConfigCoreTypedExtensionConfig | undefined;
+  readonly extensionConfig?: ConfigCoreTypedExtensionConfig | undefined;
+  readonly xds_matcher?: Matcher | undefined;
+  readonly xdsMatcher?: Matcher | undefined;
+}
+
+/** proxy.extensions.common.matching.v3.ExtensionWithMatcherPerRoute */
+export interface ExtensionWithMatcherPerRoute {
+  readonly xds_matcher?: Matcher | undefined;
+  readonly xdsMatcher?: Matcher | undefined;
 }
 
 /** proxy.config.core.v3.ExtraSourceAddress */

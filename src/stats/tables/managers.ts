@@ -122,6 +122,16 @@ export const SCOPE_DISCOVERY_STATS = statTable({
   on_demand_scopes: 'gauge',
 });
 
+/** extension_config_discovery.<kind>.<name>.*, beside the rows of subscriptions: a filter's configuration that comes by discovery. */
+export const EXTENSION_DISCOVERY_STATS = statTable({
+  /** Another one has taken effect. */
+  config_reload: 'counter',
+  /** One was refused. */
+  config_fail: 'counter',
+  /** The one in force cannot be used by a listener that has come later. */
+  config_conflict: 'counter',
+});
+
 /** sds.<name>.*, beside the rows of subscriptions: a secret that comes by discovery. */
 export const SECRET_STATS = statTable({
   /** Files that it names have changed, and cannot be used. */

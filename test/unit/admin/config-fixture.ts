@@ -102,6 +102,7 @@ function configOf(): ConfigView {
     routes: () => [],
     scopes: () => [],
     secrets: () => [],
+    filters: () => [],
     listeners: () => ({
       version: '3',
       resources: [

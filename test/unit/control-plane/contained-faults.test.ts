@@ -39,6 +39,7 @@ import { notedFaults } from '../../support/faults.ts';
 import { HealthServer } from '../../support/health-server.ts';
 import { ManagedClusters } from '../../support/managed-clusters.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import { NO_FILTERS_LEASED } from '../../support/no-filters.ts';
 import { NO_ROUTES_LEASED } from '../../support/no-routes.ts';
 import { NO_SECRETS_LEASED } from '../../support/no-secrets.ts';
 import { statsFixture } from '../../support/stats.ts';
@@ -225,6 +226,7 @@ describe('a fault on the main thread is contained', () => {
       ticketSecret: new TicketSecret(),
       routes: NO_ROUTES_LEASED,
       secrets: NO_SECRETS_LEASED,
+      filters: NO_FILTERS_LEASED,
       workers: {
         openListener: async () => [0],
         secureListener() {},

@@ -37,6 +37,7 @@ function world() {
     routeTables: { failures: () => failures },
     scopeSets: { failures: () => [] },
     secrets: { failures: () => failures },
+    filterConfigs: { failures: () => failures },
     listenerManager: { failures: () => failures, listeners: () => listeners.slice(0, 1) },
   };
   return { store, block, listeners, failures, server };
@@ -61,6 +62,8 @@ describe('the page warns', () => {
       { isGrave: false, text: 'listener stopped accepts no more connections: it was stopped' },
       { isGrave: false, text: 'cluster new could not be taken in: EADDRINUSE' },
       { isGrave: false, text: 'route configuration new could not be taken in: EADDRINUSE' },
+      { isGrave: false, text: 'secret new could not be taken in: EADDRINUSE' },
+      { isGrave: false, text: 'extension configuration new could not be taken in: EADDRINUSE' },
     ]);
     paused.add('downstream_cx_accept_resumed', 1);
     failures.pop();

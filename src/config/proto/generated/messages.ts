@@ -4066,6 +4066,17 @@ export interface DnsCacheConfig {
   disable_dns_refresh_on_failure: boolean;
 }
 
+/** proxy.extensions.common.matching.v3.ExtensionWithMatcher */
+export interface ExtensionWithMatcher {
+  extension_config: ConfigCoreTypedExtensionConfig | null;
+  xds_matcher: Matcher | null;
+}
+
+/** proxy.extensions.common.matching.v3.ExtensionWithMatcherPerRoute */
+export interface ExtensionWithMatcherPerRoute {
+  xds_matcher: Matcher | null;
+}
+
 /** proxy.extensions.common.ratelimit.v3.RateLimitDescriptor */
 export interface RateLimitDescriptor {
   entries: RateLimitDescriptor_Entry[];
@@ -4182,6 +4193,9 @@ export interface FaultRateLimit_FixedLimit {
 
 /** proxy.extensions.filters.common.fault.v3.FaultRateLimit.HeaderLimit */
 export interface FaultRateLimit_HeaderLimit {}
+
+/** proxy.extensions.filters.common.matcher.action.v3.SkipFilter */
+export interface SkipFilter {}
 
 /** proxy.extensions.filters.common.set_filter_state.v3.FilterStateValue */
 export interface FilterStateValue {
@@ -6957,6 +6971,8 @@ export interface MessageTypes {
   'proxy.extensions.clusters.redis.v3.RedisClusterConfig': RedisClusterConfig;
   'proxy.extensions.common.dynamic_forward_proxy.v3.DnsCacheCircuitBreakers': DnsCacheCircuitBreakers;
   'proxy.extensions.common.dynamic_forward_proxy.v3.DnsCacheConfig': DnsCacheConfig;
+  'proxy.extensions.common.matching.v3.ExtensionWithMatcher': ExtensionWithMatcher;
+  'proxy.extensions.common.matching.v3.ExtensionWithMatcherPerRoute': ExtensionWithMatcherPerRoute;
   'proxy.extensions.common.ratelimit.v3.RateLimitDescriptor': RateLimitDescriptor;
   'proxy.extensions.common.ratelimit.v3.RateLimitDescriptor.Entry': RateLimitDescriptor_Entry;
   'proxy.extensions.common.ratelimit.v3.RateLimitDescriptor.RateLimitOverride': RateLimitDescriptor_RateLimitOverride;
@@ -6975,6 +6991,7 @@ export interface MessageTypes {
   'proxy.extensions.filters.common.fault.v3.FaultRateLimit': FaultRateLimit;
   'proxy.extensions.filters.common.fault.v3.FaultRateLimit.FixedLimit': FaultRateLimit_FixedLimit;
   'proxy.extensions.filters.common.fault.v3.FaultRateLimit.HeaderLimit': FaultRateLimit_HeaderLimit;
+  'proxy.extensions.filters.common.matcher.action.v3.SkipFilter': SkipFilter;
   'proxy.extensions.filters.common.set_filter_state.v3.FilterStateValue': FilterStateValue;
   'proxy.extensions.filters.http.adaptive_concurrency.v3.GradientControllerConfig': GradientControllerConfig;
   'proxy.extensions.filters.http.adaptive_concurrency.v3.GradientControllerConfig.ConcurrencyLimitCalculationParams': GradientControllerConfig_ConcurrencyLimitCalculationParams;

@@ -349,7 +349,7 @@ export const HTTP_SUPPORT: SupportTable = {
   'proxy.extensions.filters.network.http_connection_manager.v3.HttpFilter': {
     otherwise: rejected(),
     fields: {
-      config_discovery: rejected('filters stand in http_filters'),
+      config_discovery: supportedAs('HTTP filter', 'see docs/xds.md'),
       deprecated_v1: rejected('use typed_config'),
       name: supported(),
       config: supported(READ_AS_TYPED),
@@ -357,6 +357,24 @@ export const HTTP_SUPPORT: SupportTable = {
       is_optional: supported('a filter that this build lacks is then left out, with a warning'),
       disabled: supported(),
     },
+  },
+  'proxy.config.core.v3.ExtensionConfigSource (HTTP filter)': {
+    otherwise: rejected(),
+    fields: {
+      config_source: supported(),
+      default_config: extensions([]),
+      apply_default_config_without_warming: supported(),
+      type_urls: supported(),
+    },
+  },
+  // What comes by discovery.
+  'proxy.config.core.v3.TypedExtensionConfig': {
+    otherwise: rejected(),
+    fields: { name: supported(), typed_config: extensions([]) },
+  },
+  'proxy.config.core.v3.TypedExtensionConfig (delegated filter)': {
+    otherwise: rejected(),
+    fields: { name: supported(), typed_config: extensions([]) },
   },
   [ROUTER]: {
     otherwise: warned(),

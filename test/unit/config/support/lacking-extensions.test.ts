@@ -30,7 +30,7 @@ describe('an HTTP filter that is not there', () => {
   });
 
   it('is refused by its name alone where nothing else would do', () => {
-    for (const kind of ['admission_control', 'composite', 'ip_tagging']) {
+    for (const kind of ['admission_control', 'ip_tagging']) {
       const name = `envoy.filters.http.${kind}`;
       assert.equal(saidOf(name, `${kind}.v3.Config`), `"${name}" is not supported by this build`);
     }

@@ -24,6 +24,7 @@ import {
 } from '../../../support/bootstrap.ts';
 import { NO_FAULTS } from '../../../support/faults.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
+import { NO_FILTERS_LEASED } from '../../../support/no-filters.ts';
 import { NO_ROUTES_LEASED } from '../../../support/no-routes.ts';
 import { NO_SECRETS_LEASED } from '../../../support/no-secrets.ts';
 import { leaveSocket } from '../../../support/stale-socket.ts';
@@ -67,6 +68,7 @@ class Fixture {
       ticketSecret: new TicketSecret(),
       routes: NO_ROUTES_LEASED,
       secrets: NO_SECRETS_LEASED,
+      filters: NO_FILTERS_LEASED,
       workers: {
         openListener: (snapshot, predecessor) => this.#opened(snapshot, predecessor),
         secureListener: (_listener, _chains, applied) => applied(),

@@ -18,6 +18,7 @@ import {
   tcpFilter,
   withListeners,
 } from '../../../support/bootstrap.ts';
+import { NO_FILTERS_LEASED } from '../../../support/no-filters.ts';
 import { NO_ROUTES_LEASED } from '../../../support/no-routes.ts';
 import { NO_SECRETS_LEASED } from '../../../support/no-secrets.ts';
 import { statsFixture } from '../../../support/stats.ts';
@@ -34,7 +35,7 @@ function snapshotOf(listener: JsonObject, { concurrency = 2, connectionLimit }: 
   const { store: stats, owner: memory } = statsFixture();
   const before = memory.recordAllocator.usedRecords;
   const settings = mustLoad(withListeners(listener)).listeners[0]!;
-  const leases = { routes: NO_ROUTES_LEASED, secrets: NO_SECRETS_LEASED };
+  const leases = { routes: NO_ROUTES_LEASED, filters: NO_FILTERS_LEASED, secrets: NO_SECRETS_LEASED };
   const of = { globalRecord: GLOBAL_RECORD, ticketSecret: new TicketSecret(), ...leases };
   const deps = { ...of, concurrency, connectionLimit };
   const chains = new FilterChains({ ...deps, stats, memory });

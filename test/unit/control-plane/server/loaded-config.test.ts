@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { FilterConfigs } from '../../../../src/control-plane/filters/filter-configs.ts';
 import type { ListenerManager } from '../../../../src/control-plane/listener-manager/listener-manager.ts';
 import type { RouteTables } from '../../../../src/control-plane/routes/route-tables.ts';
 import type { ScopeSets } from '../../../../src/control-plane/routes/scope-sets.ts';
@@ -16,6 +17,7 @@ const OTHERS = {
   routeTables: { dump: () => [] } as unknown as RouteTables,
   scopeSets: { dump: () => [] } as unknown as ScopeSets,
   secrets: { dump: () => [] } as unknown as Secrets,
+  filterConfigs: { dump: () => [] } as unknown as FilterConfigs,
 };
 const NONE = mustLoad({});
 

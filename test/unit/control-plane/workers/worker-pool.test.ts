@@ -40,6 +40,7 @@ describe('the pool of workers', () => {
       clusters: [],
       routeTables: [],
       scopeSets: [],
+      discoveredFilters: [],
       runtime: new Map([['a', '1']]),
       logLevels: { default: 'info' },
     };

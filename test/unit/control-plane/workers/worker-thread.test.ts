@@ -40,6 +40,7 @@ function init(): WorkerInit {
     clusters: [],
     routeTables: [],
     scopeSets: [],
+    discoveredFilters: [],
     tap: null,
     overload: NO_OVERLOAD,
     loopBlock: null,

@@ -1,0 +1,33 @@
+// HTTP filters whose configurations are resources of their own: chains refer to them by id, and another configuration for the same
+// id takes the place of the one before it under listeners that stay as they are.
+
+import type { ConfigSourceSettings } from './config-source.ts';
+import type { HttpFilterSettings } from './listener.ts';
+
+/** What a filter is configured as, whichever way that has come. */
+export interface ConfiguredFilter {
+  readonly filter: HttpFilterSettings;
+  /** Full name of the message that routes may say to it; absent where they can only turn it off. */
+  readonly routeType?: string;
+}
+
+/** What a chain says of a filter that comes by discovery, under the name that the filter has in the chain. */
+export interface DiscoveredFilter {
+  readonly source: ConfigSourceSettings;
+  /** Full names of the messages that may configure it, one or more. */
+  readonly types: readonly string[];
+  /** Holds where discovery has none; absent where there is nothing then. */
+  readonly byDefault?: ConfiguredFilter;
+  /** The default holds from the beginning, and nobody waits for another. */
+  readonly beginsWithDefault: boolean;
+  /** Its listener takes what goes out from here. */
+  readonly isOutbound: boolean;
+}
+
+export interface PublishedFilter {
+  readonly id: number;
+  /** Null for none: requests are answered with an error. */
+  readonly configured: ConfiguredFilter | null;
+  /** Cells of what it counts, by name. */
+  readonly cells: Readonly<Record<string, number>>;
+}

@@ -1,0 +1,9 @@
+// Of listeners whose filters stand in their configurations: nobody asks for them.
+
+import type { FilterLeases } from '../../src/control-plane/filters/filter-configs.ts';
+
+export const NO_FILTERS_LEASED: FilterLeases = {
+  lease: (name) => {
+    throw new Error(`nobody was to ask for a filter ${name}`);
+  },
+};

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { DiscoveredFilters, type DiscoveredMember } from '../../../../src/data-plane/http/discovered-filters.ts';
+import type { PublishedFilter } from '../../../../src/snapshot/index.ts';
+
+const ID = 7;
+
+/** Refuses cells of the name `bad`, and retires what it had when the test says so. */
+class Member implements DiscoveredMember {
+  inUse: PublishedFilter | null = null;
+  readonly #retired: (() => void)[] = [];
+
+  configure(published: PublishedFilter | null): (onGone: () => void) => void {
+    if (published !== null && 'bad' in published.cells) throw new Error('it does not compile');
+    this.inUse = published;
+    return (onGone) => void this.#retired.push(onGone);
+  }
+
+  /** The last requests of all that was replaced have ended. */
+  finish(): void {
+    for (const onGone of this.#retired.splice(0)) onGone();
+  }
+}
+
+function world() {
+  const filters = new DiscoveredFilters();
+  const gone: string[] = [];
+  const publish = (cell: string): PublishedFilter => {
+    const published = { id: ID, configured: null, cells: { [cell]: 1 } };
+    filters.publish(published, () => gone.push(cell));
+    return published;
+  };
+  return { filters, gone, publish };
+}
+
+describe('configurations of filters in a worker', () => {
+  it('are confirmed when the last request of every chain that had the one before has ended', () => {
+    const { filters, gone, publish } = world();
+    const members = [new Member(), new Member()] as const;
+    for (const member of members) filters.join(ID, member);
+    publish('first');
+    members[0].finish();
+    assert.deepEqual(gone, []);
+    members[1].finish();
+    assert.deepEqual(gone, ['first']);
+  });
+
+  it('that cannot be taken in are confirmed when the one that stays in their place is given up for another', () => {
+    const { filters, gone, publish } = world();
+    const member = new Member();
+    filters.join(ID, member);
+    const first = publish('first');
+    member.finish();
+    assert.throws(() => publish('bad'), /does not compile/);
+    member.finish();
+    assert.equal(member.inUse, first);
+    assert.deepEqual(gone, ['first'], 'the first one is still in use');
+    publish('third');
+    assert.deepEqual(gone, ['first'], 'and it is until its last request has ended');
+    member.finish();
+    assert.deepEqual(gone, ['first', 'bad', 'third']);
+  });
+
+  it('that cannot be taken in are confirmed when their chain goes', () => {
+    const { filters, gone, publish } = world();
+    const leave = filters.join(ID, new Member());
+    assert.throws(() => publish('bad'), /does not compile/);
+    assert.deepEqual(gone, []);
+    leave();
+    assert.deepEqual(gone, ['bad']);
+  });
+
+  it('reach all other chains where one cannot take them in', () => {
+    const { filters, gone, publish } = world();
+    const broken: DiscoveredMember = {
+      configure(published) {
+        if (published !== null) throw new Error('it does not compile');
+        return (onGone) => onGone();
+      },
+    };
+    const other = new Member();
+    const leave = filters.join(ID, broken);
+    filters.join(ID, other);
+    assert.throws(() => publish('first'), /does not compile/);
+    assert.deepEqual(other.inUse?.cells, { first: 1 });
+    other.finish();
+    assert.deepEqual(gone, []);
+    leave();
+    assert.deepEqual(gone, ['first']);
+  });
+});
