@@ -69,7 +69,7 @@ describe('the configuration of a running program', () => {
     const secretive = {
       ...BOOTSTRAP,
       node: { id: 'one', metadata: { role: 'front', vault: { password: SECRET } } },
-      hds_config: { api_type: 'GRPC', grpc_services: [{ google_grpc: google }] },
+      cluster_manager: { outlier_detection: { event_service: { grpc_service: { google_grpc: google } } } },
       static_resources: {
         ...BOOTSTRAP.static_resources,
         listeners: [

@@ -142,6 +142,7 @@ describe('an assignment by discovery', () => {
       overprovisioningFactor: 200,
       weightedPriorityHealth: true,
       dropShare: { numerator: 5, denominator: 100 },
+      dropCategory: 'x',
     });
     assert.equal(staleAfterMs, 5000);
   });
