@@ -1,6 +1,6 @@
 // Where resources come from that may change while the proxy runs. Plain data: clusters and listeners carry it.
 
-import type { DnsResolverSettings } from './cluster.ts';
+import type { DnsResolverSettings } from './dns-resolver.ts';
 import type { UpstreamTlsSettings } from './tls.ts';
 
 export interface ConfigSourceSettings {

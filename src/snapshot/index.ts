@@ -24,7 +24,6 @@ export type {
   DnsCacheSettings,
   DnsDiscoverySettings,
   DnsLookupFamily,
-  DnsResolverSettings,
   DnsTarget,
   EdsDiscoverySettings,
   EndpointSettings,
@@ -71,6 +70,7 @@ export type {
 } from './config-source.ts';
 export type { Demand } from './demand.ts';
 export type { ConfiguredFilter, DiscoveredFilter, PublishedFilter } from './discovered-filter.ts';
+export type { DnsResolverSettings } from './dns-resolver.ts';
 export type { DrainedListeners, DrainProgress, DrainState, DrainStrategy } from './drain.ts';
 export type {
   ConnectionPredicate,

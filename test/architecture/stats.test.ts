@@ -21,9 +21,6 @@ const UNWRITTEN: Readonly<Record<string, Readonly<Record<string, readonly string
       HTTP1_STATS: ['metadata_not_supported_error', 'response_flood'],
       HTTP2_STATS: ['headers_cb_no_stream', 'metadata_empty_frames', 'deferred_stream_close'],
     },
-  'a listener does not open before its secrets are there': {
-    SSL_SOCKET_FACTORY_STATS: ['upstream_context_secrets_not_ready', 'downstream_context_secrets_not_ready'],
-  },
   'OpenSSL is that of Node': {
     SERVER_STATS: ['compilation_settings.fips_mode'],
   },

@@ -11,7 +11,7 @@ import type { FaultSink } from './fault-sink.ts';
 import type { HttpFilterManifests } from './http-filter.ts';
 import type { NetworkFilterManifests } from './network-filter.ts';
 import type { SourceContext } from './source-context.ts';
-import type { DiscoveredSecrets, StaticSecrets } from './tls/secrets.ts';
+import type { DiscoveredSecrets, StaticSecrets } from './tls/secret-stores.ts';
 import type { SourceTrail } from './tls/source-trail.ts';
 import type { TracingContext } from './tracing.ts';
 

@@ -10,7 +10,8 @@ import type { Cluster, DownstreamTlsContext, Listener, Secret, UpstreamTlsContex
 import type { SourceContext } from '../source-context.ts';
 import { upstreamMessagesOf } from '../upstream-transport.ts';
 import { convertDownstreamContext } from './downstream-context.ts';
-import { type DiscoveredSecrets, staticSecrets } from './secrets.ts';
+import type { DiscoveredSecrets } from './secret-stores.ts';
+import { staticSecrets } from './secrets.ts';
 import { SourceTrail } from './source-trail.ts';
 import { tlsContextOf } from './transport-socket.ts';
 import { convertUpstreamContext } from './upstream-context.ts';

@@ -1,17 +1,12 @@
 // Secrets that TLS contexts ask for by name: those of the bootstrap, and those that come by discovery, now or later.
 
-import type { ConfigSourceSettings, SecretKind } from '../../../snapshot/index.ts';
+import type { SecretKind } from '../../../snapshot/index.ts';
 import { quote } from '../../source/node.ts';
 import { convertConfigSource } from '../config-source.ts';
 import type { Conversion } from '../conversion.ts';
 import type { FaultSink } from '../fault-sink.ts';
 import type { SdsSecretConfig, Secret } from '../messages.ts';
-
-export interface FoundSecret {
-  readonly message: Secret;
-  /** Path of the secret where it stands in the bootstrap; of what asks for it where it comes from elsewhere. */
-  readonly at: string;
-}
+import type { FoundSecret, StaticSecrets } from './secret-stores.ts';
 
 /** What was wanted of a secret. */
 export interface FoundPart<Message> {
@@ -20,12 +15,6 @@ export interface FoundPart<Message> {
   /** For what it consists of. */
   readonly conversion: Conversion;
 }
-
-/** Those of the bootstrap, by name. */
-export type StaticSecrets = ReadonlyMap<string, FoundSecret>;
-
-/** Those that have come by discovery; undefined for one that has not. */
-export type DiscoveredSecrets = (name: string, source: ConfigSourceSettings) => Secret | undefined;
 
 /** @param at path of the list. */
 export function staticSecrets(messages: readonly Secret[], at: string, faults: FaultSink): StaticSecrets {
