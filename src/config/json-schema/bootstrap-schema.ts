@@ -202,7 +202,7 @@ function oneofRules(oneof: OneOf, keysOf: ReadonlyMap<Field, readonly string[]>)
   const members = oneof.fieldsArray.filter((field) => keysOf.has(field));
   if (oneof.isProto3Optional || members.length === 0) return [];
   const names = members.map(({ name }) => name);
-  const pairs = names.flatMap((name, at) => names.slice(at + 1).map((other) => ({ required: [name, other] })));
+  const pairs = names.flatMap((name, at) => names.slice(at + 1).map((other) => bothSet(name, other)));
   const rules: JsonSchema[] = [];
   if (pairs.length > 0) {
     rules.push({ not: { anyOf: pairs }, errorMessage: `only one of ${names.join(', ')} can be set` });
@@ -210,6 +210,11 @@ function oneofRules(oneof: OneOf, keysOf: ReadonlyMap<Field, readonly string[]>)
   const isRequired = ((oneof.options ?? {}) as OneofOptions)['(proxy.required)'] === true;
   if (isRequired) rules.push(oneRequired(members.flatMap((field) => keysOf.get(field)!)));
   return rules;
+}
+
+function bothSet(...keys: readonly string[]): JsonSchema {
+  const isSet = { not: { type: 'null' } };
+  return { required: [...keys], properties: Object.fromEntries(keys.map((key) => [key, isSet])) };
 }
 
 function oneRequired(keys: readonly string[]): JsonSchema {
