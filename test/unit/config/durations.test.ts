@@ -89,6 +89,7 @@ const FAULT = 'type.googleapis.com/envoy.extensions.filters.http.fault.v3.HTTPFa
 const HEALTH_CHECK = 'type.googleapis.com/envoy.extensions.filters.http.health_check.v3.HealthCheck';
 const HTTP_OPTIONS = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
 const ROUND_ROBIN = 'type.googleapis.com/envoy.extensions.load_balancing_policies.round_robin.v3.RoundRobin';
+const REDIS_CLUSTER = 'type.googleapis.com/envoy.extensions.clusters.redis.v3.RedisClusterConfig';
 const DNS_CLUSTER = 'type.googleapis.com/envoy.extensions.clusters.dns.v3.DnsCluster';
 const FORWARD_PROXY = 'type.googleapis.com/envoy.extensions.clusters.dynamic_forward_proxy.v3.ClusterConfig';
 const REDIS_PROXY = 'type.googleapis.com/envoy.extensions.filters.network.redis_proxy.v3.RedisProxy';
@@ -136,6 +137,19 @@ function dnsCluster(fields: JsonObject): JsonObject {
 
 function typedDnsCluster(fields: JsonObject): JsonObject {
   return cluster({ cluster_type: { name: 'dns', typed_config: { '@type': DNS_CLUSTER, ...fields } } });
+}
+
+function redisCluster(field: string, setting: 'refreshMs' | 'timeoutMs' | 'redirectIntervalMs'): DurationRow {
+  return {
+    bootstrap: (value) => {
+      const typed_config = { '@type': REDIS_CLUSTER, [field]: value };
+      return cluster({ lb_policy: 'CLUSTER_PROVIDED', cluster_type: { name: 'envoy.clusters.redis', typed_config } });
+    },
+    settingMs: (bootstrap) => {
+      const settings = firstCluster(bootstrap).discovery;
+      return (settings as Extract<typeof settings, { readonly kind: 'redis' }>)[setting];
+    },
+  };
 }
 
 function forwardProxy(fields: JsonObject): JsonObject {
@@ -512,6 +526,18 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
     bootstrap: (value) => cluster({ outlier_detection: { max_ejection_time_jitter: value } }),
     settingMs: (bootstrap) => firstCluster(bootstrap).outlierDetection!.maxEjectionTimeJitterMs,
   },
+  'proxy.extensions.clusters.redis.v3.RedisClusterConfig.cluster_refresh_rate': redisCluster(
+    'cluster_refresh_rate',
+    'refreshMs',
+  ),
+  'proxy.extensions.clusters.redis.v3.RedisClusterConfig.cluster_refresh_timeout': redisCluster(
+    'cluster_refresh_timeout',
+    'timeoutMs',
+  ),
+  'proxy.extensions.clusters.redis.v3.RedisClusterConfig.redirect_refresh_interval': redisCluster(
+    'redirect_refresh_interval',
+    'redirectIntervalMs',
+  ),
   'proxy.extensions.clusters.dns.v3.DnsCluster.RefreshRate.base_interval': {
     bootstrap: (value) => typedDnsCluster({ dns_failure_refresh_rate: { base_interval: value } }),
     settingMs: (bootstrap) => discovery(bootstrap).failureRefresh?.baseMs,
