@@ -54,6 +54,11 @@ describe('a cluster of Redis servers', () => {
     const link = async (): Promise<string> =>
       /master_link_status:(\w+)/.exec(await third.cli('info', 'replication'))?.[1] ?? '';
     await untilEqual('up', link, 'the copy');
+    // Servers hear of one another's parts by and by.
+    const known = async (server: RedisServer): Promise<boolean> =>
+      (await server.cli('cluster', 'slots')).includes(String(third.port));
+    const isKnown = async (): Promise<boolean> => (await Promise.all([first, second].map(known))).every(Boolean);
+    await untilEqual(true, isKnown, 'the copy is known to those who are asked for it');
   });
 
   after(async () => {
