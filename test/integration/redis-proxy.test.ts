@@ -244,7 +244,6 @@ describe('the configuration of redis_proxy', () => {
   for (const [what, fields, settings, fault] of [
     ['no route', { prefix_routes: {} }, {}, /prefix_routes: needs routes or catch_all_route/],
     ['an unknown cluster', { prefix_routes: { catch_all_route: { cluster: 'rign' } } }, {}, /did you mean "ring"/],
-    ['replicas', {}, { read_policy: 'ANY' }, /read_policy ANY is not supported/],
     ['a fault without a share', { faults: [{ fault_type: 'ERROR' }] }, {}, /faults\[0\]\.fault_enabled/],
     [
       'reads that go to an unknown cluster',

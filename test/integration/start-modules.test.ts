@@ -13,10 +13,11 @@ import { startWeir } from '../support/weir-process.ts';
 const RECORDER = path.join(import.meta.dirname, '../support/record-start.ts');
 const SKIP = process.env.WEIR_TEST_MAIN === undefined && 'of the bundle only';
 /**
- * 3.20 MB at the end of November 2026: filters, and what one of them reads definitions of gRPC with, come with every start, whether a configuration has them or not. What else raises it
+ * 3.43 MB on 28 November 2026 (3.20 the week before discovery came whole): filters, what one of them reads definitions of gRPC with, and the managers of what is discovered come with every start, whether a configuration has
+ * them or not. What else raises it
  * should be something that every start needs.
  */
-const MOST_BYTES = 3_300_000;
+const MOST_BYTES = 3_500_000;
 const NOT_OF_A_PLAIN_START = ['crypto', 'http2', 'https', 'tls', 'zlib'];
 
 const PLAIN = `
