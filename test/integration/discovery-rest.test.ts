@@ -299,8 +299,9 @@ describe('a management server that is asked by HTTP', () => {
       plane.endIdleConnections();
       await untilEqual(true, () => plane.requests.length > before + 3, 'more questions');
     }
-    assert.doesNotMatch(weir.output.stderr, /\[warning\].*management server/);
-    assert.equal(await weir.stat('cluster_manager.cds.update_failure'), 0);
+    // A question may be on its way over a connection that is closed in that moment; it is asked again later.
+    assert.equal(await weir.stat('cluster_manager.cds.update_rejected'), 0);
+    assert.equal(await answerOf(weir, 'in'), '200 one');
   });
 
   it('may keep one connection, and close it between two questions', async (t) => {
