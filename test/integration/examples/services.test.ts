@@ -2,9 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
 import { it } from 'node:test';
+import { CertificateFolder } from '../../support/certificates.ts';
+import { runProgram } from '../../support/child-process.ts';
 import { OtlpCollector } from '../../support/collectors.ts';
-import { untilEqual } from '../../support/eventually.ts';
+import { eventually, untilEqual } from '../../support/eventually.ts';
 import { portOf, startExample } from '../../support/examples.ts';
 import { OK, OVER_LIMIT, RateLimitService } from '../../support/rate-limit-service.ts';
 import { curveSigner, keySet, tokenOf } from '../../support/tokens.ts';
@@ -115,4 +118,49 @@ it('tracing.yaml: a request and each of its attempts have spans in the trace tha
   }
   await using lonely = await startExample('tracing.yaml', { 9090: port, 4317: await unusedPort() });
   assert.equal(await ask(lonely), 200);
+});
+
+it('forward-proxy.yaml: users reach the sites of the lists, HTTPS through a tunnel, and nothing else', async (t) => {
+  using folder = new CertificateFolder();
+  const { certificate: cert, key, certificatePath } = await folder.make('localhost', { altNames: 'DNS:localhost' });
+  const seen: IncomingHttpHeaders[] = [];
+  const site = createServer((message, response) => {
+    seen.push(message.headers);
+    response.end('site');
+  });
+  const secured = createHttpsServer({ cert, key }, (_, response) => response.end('secured'));
+  const [port, securedPort] = [await portOf(t, site), await portOf(t, secured)];
+  const domains = { '*.example.org:443': `localhost:${securedPort}`, '*.example.org': `localhost:${port}` };
+  await using weir = await startExample('forward-proxy.yaml', {}, undefined, domains, [
+    '--file-flush-interval-msec',
+    '50',
+  ]);
+  const address = `127.0.0.1:${(await weir.listeners()).get('way-out')!.port}`;
+  const ask = async (user: string, url: string): Promise<string> => {
+    const answer = ['-o', '-', '-w', ' %{http_connect} %{http_code}', '--max-time', '30'];
+    const { stdout } = await runProgram('curl', [
+      '-s',
+      ...answer,
+      '--cacert',
+      certificatePath,
+      '-x',
+      `http://${user}${address}`,
+      url,
+    ]);
+    return stdout.trim();
+  };
+  const [plain, tunnelled] = [`http://localhost:${port}/`, `https://localhost:${securedPort}/`];
+  assert.equal(await ask('ada:change-me@', plain), 'site 000 200');
+  assert.deepEqual([seen[0]!['proxy-authorization'], seen[0]!['x-user']], [undefined, undefined]);
+  assert.equal(await ask('ada:change-me@', tunnelled), 'secured 200 200');
+  assert.match(await ask('ada:guess@', plain), / 000 401$/);
+  assert.match(await ask('', tunnelled), /^401 000$/);
+  const lookups = () => weir.stat('dns_cache.outside.dns_query_attempt');
+  const before = await lookups();
+  assert.equal(await ask('ada:change-me@', 'http://elsewhere.test/'), 'not from here\n 000 403');
+  // Tunnels lead to the port of HTTPS alone.
+  assert.equal(await ask('ada:change-me@', 'https://localhost:1/'), '403 000');
+  assert.equal(await lookups(), before);
+  await eventually(() => weir.output.stdout.includes(`ada CONNECT localhost:1 403`), 'lines of the access log');
+  assert.match(weir.output.stdout, new RegExp(`^ada GET localhost:${port} 200`, 'm'));
 });
