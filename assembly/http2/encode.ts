@@ -59,6 +59,8 @@ import {
   BLOCK_OUT,
   BLOCK_OUT_BYTES,
   ENCODE_CONNECT_PROTOCOL,
+  ENCODE_SCHEME_HTTP,
+  ENCODE_SCHEME_HTTPS,
   FIELD_LINES,
   GAP,
   SCHEME_IS_HTTP,
@@ -289,8 +291,15 @@ export function encodeRequest(table: usize, flags: u32): i32 {
   out = writeAuthority(table, record, out, flags);
   setState(STATE_SCHEME, SCHEME_UNKNOWN);
   const length = finish(table, record, out, REQUEST_LINES, flags);
-  if (hasScheme && length > 0 && state(STATE_SCHEME) == SCHEME_IS_HTTPS) writeIndexed(scheme, SCHEME_HTTPS);
+  if (hasScheme && length > 0 && isHttps(flags)) writeIndexed(scheme, SCHEME_HTTPS);
   return length;
+}
+
+/** What :scheme is to be, behind the fields of a head. */
+@inline
+function isHttps(flags: u32): bool {
+  if ((flags & (ENCODE_SCHEME_HTTP | ENCODE_SCHEME_HTTPS)) != 0) return (flags & ENCODE_SCHEME_HTTPS) != 0;
+  return state(STATE_SCHEME) == SCHEME_IS_HTTPS;
 }
 
 /** :status, from the static table where it stands there. */

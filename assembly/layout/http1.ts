@@ -28,7 +28,7 @@
 // Slack: copying and scanning go in steps of 16 bytes and may touch up to 15 bytes behind a region.
 
 /** Raised with every change of this file; a module built from another version is refused. */
-export const LAYOUT_VERSION = 8;
+export const LAYOUT_VERSION = 9;
 
 export const SLACK_BYTES = 64;
 

@@ -91,7 +91,9 @@ export const SCHEME_IS_HTTP = 2;
 export const ENCODE_HUFFMAN = 1;
 /** An upgrade goes out as extended CONNECT (RFC 8441), 101 as 200. */
 export const ENCODE_CONNECT_PROTOCOL = 4;
-/** The message may have trailers: "te: trailers" goes on. */
+/** :scheme is this one, whatever x-forwarded-proto says. */
+export const ENCODE_SCHEME_HTTP = 8;
+export const ENCODE_SCHEME_HTTPS = 16;
 
 // One entry of the static table or of a dynamic one.
 export const ENTRY_BYTES = 16;

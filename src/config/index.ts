@@ -157,6 +157,7 @@ export {
   convertConditions,
   convertHeaderMatcher,
   convertHeaderMatchers,
+  convertMatchTemplate,
   convertPathMatch,
   convertQueryMatchers,
   convertStateMatch,

@@ -13,6 +13,8 @@ export interface ForwardingSettings {
   readonly mapsIpv4: boolean;
   /** Of every request, whatever it came by; null for what it came by. */
   readonly scheme: 'http' | 'https' | null;
+  /** `:scheme` tells of the connection to the upstream. */
+  readonly matchesUpstreamScheme: boolean;
   /** Schemes by the ports that clients meant to connect to, where a listener filter knows; null for none. */
   readonly schemePorts: SchemePorts | null;
   /** Responses say the identifier of their request. */

@@ -180,7 +180,7 @@ export {
 export { type PackedCluster, packClusters, unpackCluster } from './packed-cluster.ts';
 export { packTls, unpackTls } from './packed-tls.ts';
 export type { DiscoveredRoutes, NamedFilter, PublishedRoutes } from './published-routes.ts';
-export type { RateLimitAction, RateLimitSettings, RouteRateLimits } from './rate-limit.ts';
+export type { DescribedValue, RateLimitAction, RateLimitSettings, RouteRateLimits } from './rate-limit.ts';
 export type {
   BackOffSettings,
   RateLimitedBackOffSettings,

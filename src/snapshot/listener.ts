@@ -215,6 +215,9 @@ export interface TcpProxySettings {
   readonly hashInputs: readonly TcpHashInput[];
   /** Close when no byte has passed either way for this time; 0 for never. */
   readonly idleTimeoutMs: number;
+  /** The same of one way, until its side has ended. */
+  readonly clientIdleTimeoutMs: number;
+  readonly upstreamIdleTimeoutMs: number;
   readonly maxConnectAttempts: number;
   /** Waits between attempts to connect; null for none. */
   readonly connectBackoff: BackoffSettings | null;

@@ -4,9 +4,15 @@
 import type { FormatSegments } from './format.ts';
 import type { HeaderMatch, QueryParameterMatch } from './route-table.ts';
 
+/** What an entry says of a request, and what it says where that is nothing; empty for nothing. */
+export interface DescribedValue {
+  readonly value: FormatSegments;
+  readonly byDefault: string;
+}
+
 /** What adds one entry to a descriptor; one that finds nothing to say ends it, unless it is to be left out then. */
 export type RateLimitAction =
-  | { readonly kind: 'fixed'; readonly key: string; readonly value: string }
+  | ({ readonly kind: 'fixed'; readonly key: string } & DescribedValue)
   | { readonly kind: 'destination-cluster' }
   | {
       readonly kind: 'request-header' | 'query-parameter';
@@ -18,15 +24,14 @@ export type RateLimitAction =
   | { readonly kind: 'remote-address' }
   /** First bits that count. */
   | { readonly kind: 'masked-remote-address'; readonly v4Bits: number; readonly v6Bits: number }
-  | {
+  | ({
       readonly kind: 'match';
       readonly key: string;
-      readonly value: string;
       readonly expects: boolean;
       /** All of them. */
       readonly headers: readonly HeaderMatch[];
       readonly queryParameters: readonly QueryParameterMatch[];
-    }
+    } & DescribedValue)
   | {
       readonly kind: 'metadata';
       readonly key: string;

@@ -36,6 +36,9 @@ export const EncodeFlag = {
   HUFFMAN: layout.ENCODE_HUFFMAN,
   /** An upgrade goes out as extended CONNECT, its 101 as 200 (RFC 8441). */
   CONNECT_PROTOCOL: layout.ENCODE_CONNECT_PROTOCOL,
+  /** `:scheme` is this one. */
+  SCHEME_HTTP: layout.ENCODE_SCHEME_HTTP,
+  SCHEME_HTTPS: layout.ENCODE_SCHEME_HTTPS,
 } as const;
 
 /** Longest header block that can be decoded; of a longer one, the longest part. */
@@ -223,7 +226,7 @@ export class Http2Heads {
   }
 
   /**
-   * Writes `codec.request` with its edits as a block, and clears the edits; :scheme is what `x-forwarded-proto` says. Every block that has been written has to be
+   * Writes `codec.request` with its edits as a block, and clears the edits; :scheme is what `x-forwarded-proto` says, or the flags do. Every block that has been written has to be
    * sent, in this order.
    * @param flags  EncodeFlag bits
    * @returns its length, for copyBlock() before the next one, or a negative code.

@@ -317,7 +317,6 @@ describe('a configuration is refused', () => {
       { scheme_header_transformation: { scheme_to_overwrite: 'ftp' } },
       /scheme_to_overwrite/,
     ],
-    ['with the scheme of the upstream', { scheme_header_transformation: { match_upstream: true } }, /match_upstream/],
     [
       'with what is no port',
       { forward_proto_config: { https_destination_ports: [0] } },

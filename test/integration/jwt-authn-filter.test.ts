@@ -434,6 +434,45 @@ describe('keys that a server publishes', () => {
   });
 });
 
+describe('what is wrong with tokens', () => {
+  const failed = '%DYNAMIC_METADATA(envoy.filters.http.jwt_authn:failed)%';
+  const routes = [routeTo('/', {}, { response_headers_to_add: [{ header: { key: 'x-failed', value: failed } }] })];
+  const rules = [{ match: { prefix: '/' }, requires: { allow_missing_or_failed: {} } }];
+  const told = async (bench: Bench, lines: readonly string[]): Promise<unknown> => {
+    const { status, head } = await answerOf(bench, lines);
+    assert.equal(status, 200);
+    const [text] = valuesOf(head, 'x-failed');
+    return text === undefined ? null : JSON.parse(text);
+  };
+
+  test('is told in metadata, by its number and in words', async (t) => {
+    const a = { issuer: 'me', ...local(SIGNER), failed_status_in_metadata: 'failed' };
+    const bench = await benchFor(t, { providers: { a }, rules }, { routes });
+    for (const [lines, code, message] of [
+      [[], 1, 'Jwt is missing'],
+      [[bearer(tokenOf(SIGNER, { ...LATER, nbf: now() + 120 }))], 2, 'Jwt not yet valid'],
+      [[bearer(tokenOf(SIGNER, { ...LATER, exp: now() - 120 }))], 3, 'Jwt is expired'],
+      [[bearer('a.b')], 4, 'Jwt is not in the form of Header.Payload.Signature with two dots and 3 sections'],
+      [[bearer(tokenOf(SIGNER, { ...LATER, iss: 'x' }))], 24, 'Jwt issuer is not configured'],
+      [[bearer(tokenOf({ ...OTHER, kid: 'one' }, LATER))], 26, 'Jwt verification fails'],
+    ] as const) {
+      assert.deepEqual(await told(bench, lines), { code, message });
+    }
+    assert.equal(await told(bench, [bearer(tokenOf(SIGNER, LATER))]), null);
+  });
+
+  test('is told of the provider whose token it is', async (t) => {
+    const a = { issuer: 'me', ...local(SIGNER) };
+    const b = { issuer: 'you', ...local(OTHER), failed_status_in_metadata: 'failed' };
+    const bench = await benchFor(t, { providers: { a, b }, rules }, { routes });
+    const expired = { exp: now() - 120 };
+    assert.equal(await told(bench, [bearer(tokenOf(SIGNER, { iss: 'me', ...expired }))]), null);
+    const outcome = { code: 3, message: 'Jwt is expired' };
+    assert.deepEqual(await told(bench, [bearer(tokenOf(OTHER, { iss: 'you', ...expired }))]), outcome);
+    assert.equal(await told(bench, []), null);
+  });
+});
+
 test('what filters before have said decides what requests need that no rule is for', async (t) => {
   const says = {
     on_request_headers: [

@@ -119,6 +119,36 @@ describe('the ratelimit filter', () => {
       said: { vh_rate_limits: 'IGNORE', override_option: 'INCLUDE_POLICY' },
     }),
     limited('/said', limits('route'), { said: { rate_limits: limits('level'), domain: 'other' } }),
+    limited('/formatted', [
+      {
+        actions: [
+          { generic_key: { descriptor_key: 'tier', descriptor_value: '%REQ(x-tier)%', default_value: 'none' } },
+        ],
+      },
+      { actions: [generic('100%% of %REQ(x-tier)%%REQ(:method)%')] },
+      { actions: [generic('%REQ(x-absent)%')] },
+      {
+        actions: [
+          {
+            header_value_match: {
+              descriptor_value: '%REQ(x-tier)%',
+              default_value: 'unnamed',
+              headers: [{ name: 'x-kind', present_match: true }],
+            },
+          },
+        ],
+      },
+      {
+        actions: [
+          {
+            query_parameter_value_match: {
+              descriptor_value: '%REQ(x-tier)%',
+              query_parameters: [{ name: 'q', present_match: true }],
+            },
+          },
+        ],
+      },
+    ]),
     limited('/nothing', [{ actions: [{ request_headers: { header_name: 'x-absent', descriptor_key: 'a' } }] }]),
     routeTo('/direct', {}, { direct_response: { status: 200, body: { inline_string: 'here' } } }),
     limited('/off', limits('route'), { more: { typed_per_filter_config: offFor() } }),
@@ -183,6 +213,18 @@ describe('the ratelimit filter', () => {
     ]);
     assert.equal((await get('/several', ['x-user: \xff'])).status, 200);
     assert.equal(namesOf(service)[0], 'generic_key=x user=!');
+  });
+
+  it('fills in what a descriptor says, or takes what stands in for nothing', async () => {
+    assert.equal((await get('/formatted?q=1', ['x-tier: gold', 'x-kind: a'])).status, 200);
+    assert.deepEqual(namesOf(service), [
+      'tier=gold',
+      'generic_key=100% of goldGET',
+      'header_match=gold',
+      'query_match=gold',
+    ]);
+    assert.equal((await get('/formatted?q=1', ['x-kind: a'])).status, 200);
+    assert.deepEqual(namesOf(service), ['tier=none', 'generic_key=100% of GET', 'header_match=unnamed']);
   });
 
   it('tells it for how much a request counts, and which limit it has', async () => {

@@ -32,6 +32,15 @@ const mayBe = (prefix: string, principal: JsonObject): JsonObject =>
 
 const range = (address_prefix: string, prefix_len: number): JsonObject => ({ address_prefix, prefix_len });
 const header = (name: string, exact: string): JsonObject => ({ header: { name, string_match: { exact } } });
+const template = (path_template: string): JsonObject => ({
+  uri_template: {
+    name: 'envoy.path.match.uri_template.uri_template_matcher',
+    typed_config: {
+      '@type': 'type.googleapis.com/envoy.extensions.path.match.uri_template.v3.UriTemplateMatchConfig',
+      path_template,
+    },
+  },
+});
 const LOOPBACK = range('127.0.0.0', 8);
 const ELSEWHERE = range('192.0.2.0', 24);
 const metadata = (value: JsonObject, key = 'kind', fields: JsonObject = {}): JsonObject => ({
@@ -49,6 +58,9 @@ const RAW: [name: string, rule: JsonObject, path: string, fields: Record<string,
   ['other-method', header(':method', 'PUT'), '', {}, false],
   ['path', { url_path: { path: { suffix: '/end' } } }, '/end?x', {}, true],
   ['path', { url_path: { path: { suffix: '/end' } } }, '/other?x=/end', {}, false],
+  ['template', template('/may-template/{user}/files/**'), 'ann/files/a/b?x=/c', {}, true],
+  ['template', template('/may-template/{user}/files/**'), 'ann/other?x=/files/', {}, false],
+  ['template', template('/may-template/{user}/files/**'), 'ann/bea/files/', {}, false],
   ['local', { destination_ip: LOOPBACK }, '', {}, true],
   ['elsewhere', { destination_ip: ELSEWHERE }, '', {}, false],
   ['all-ports', { destination_port_range: { start: 1, end: 65536 } }, '', {}, true],

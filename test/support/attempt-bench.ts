@@ -46,6 +46,7 @@ export class NotingClient implements RequestClient {
   bufferLimitBytes = 1024 * 1024;
   awaitsTunnel = false;
   awaitsUpgrade = false;
+  readonly matchesUpstreamScheme = false;
   isRequestComplete = true;
   requestCompleteMs = 0;
   requestFraming: number = Framing.NONE;

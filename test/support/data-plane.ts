@@ -470,6 +470,8 @@ export function tcpProxy(cluster: string, overrides: Partial<TcpProxySettings> =
     clusters: [{ cluster, weight: 1, criteria: null }],
     hashInputs: [],
     idleTimeoutMs: 3_600_000,
+    clientIdleTimeoutMs: 0,
+    upstreamIdleTimeoutMs: 0,
     maxConnectAttempts: 1,
     connectBackoff: null,
     maxConnectionDurationMs: 0,

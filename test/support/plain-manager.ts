@@ -21,6 +21,7 @@ export const PLAIN_FORWARDING: ForwardingSettings = {
   appendsPort: false,
   mapsIpv4: false,
   scheme: null,
+  matchesUpstreamScheme: false,
   schemePorts: null,
   answersRequestId: false,
 };

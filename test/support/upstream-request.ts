@@ -21,6 +21,7 @@ export function streamPool(host: Host, priority: ClusterPriority = ClusterPriori
 /** A request that is sent as soon as there is a connection. */
 export class UpstreamRequest implements PoolClient, ResponseReceiver {
   readonly awaitsUpgrade = false;
+  readonly matchesUpstreamScheme = false;
   readonly requestFraming = Framing.NONE;
   readonly requestTrailers = null;
   readonly bufferLimitBytes = 1024;

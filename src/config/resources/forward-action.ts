@@ -161,7 +161,10 @@ function convertTemplatePolicy(
     return null;
   }
   // What is wrong with the template has been reported where it stands.
-  const template = match === null ? undefined : convertMatchTemplate(match, `${routeAt}.match`, NO_FAULTS);
+  const template =
+    match === null
+      ? undefined
+      : convertMatchTemplate(match.path_match_policy, `${routeAt}.match.path_match_policy`, NO_FAULTS);
   if (template === undefined) return null;
   const { path_template_rewrite: rewrite } = opened.message as UriTemplateRewrite;
   const here = `${at}.path_rewrite_policy.typed_config.path_template_rewrite`;

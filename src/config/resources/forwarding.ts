@@ -31,6 +31,7 @@ export function convertForwarding(
     appendsPort: message.append_x_forwarded_port,
     mapsIpv4: message.represent_ipv4_remote_address_as_ipv4_mapped_ipv6,
     scheme: schemeOf(message, `${at}.scheme_header_transformation.scheme_to_overwrite`, faults),
+    matchesUpstreamScheme: matchesUpstream(message),
     schemePorts: schemePortsOf(message, `${at}.forward_proto_config`, faults),
     answersRequestId: message.always_set_request_id_in_response,
     ...convertOriginDetection(message, at, faults),
@@ -42,6 +43,11 @@ function schemeOf(message: HttpConnectionManager, at: string, faults: FaultSink)
   if (scheme === 'http' || scheme === 'https' || scheme === '') return scheme === '' ? null : scheme;
   faults.error(at, `${quote(scheme)} is neither "http" nor "https"`);
   return null;
+}
+
+/** A scheme by order goes first. */
+function matchesUpstream({ scheme_header_transformation: scheme }: HttpConnectionManager): boolean {
+  return scheme?.match_upstream === true && scheme.scheme_to_overwrite === '';
 }
 
 function schemePortsOf(message: HttpConnectionManager, at: string, faults: FaultSink): SchemePorts | null {

@@ -1,7 +1,7 @@
 // RateLimit messages of routes and virtual hosts → the descriptors that they make.
 
 import { utf8Bytes } from '../../base/byte-text.ts';
-import type { RateLimitAction, RateLimitSettings } from '../../snapshot/index.ts';
+import type { DescribedValue, FormatSegments, RateLimitAction, RateLimitSettings } from '../../snapshot/index.ts';
 import {
   RateLimit_Action_MetaData_Source as MetadataSource,
   RateLimit_XRateLimitOption as TellOption,
@@ -75,7 +75,7 @@ function convertAction(action: ActionMessage, at: string, conversion: Conversion
   const { faults } = conversion;
   switch (action.action_specifier) {
     case 'source_cluster':
-      return { kind: 'fixed', key: 'source_cluster', value: utf8Bytes(conversion.localCluster ?? '') };
+      return { kind: 'fixed', key: 'source_cluster', value: literal(conversion.localCluster ?? ''), byDefault: '' };
     case 'destination_cluster':
       return { kind: 'destination-cluster' };
     case 'request_headers': {
@@ -94,31 +94,38 @@ function convertAction(action: ActionMessage, at: string, conversion: Conversion
       return { kind: 'masked-remote-address', v4Bits: valueOr(v4, V4_BITS), v6Bits: valueOr(v6, V6_BITS) };
     }
     case 'generic_key': {
-      const { descriptor_key: key, descriptor_value: value } = action.generic_key!;
-      return { kind: 'fixed', key: key || 'generic_key', value: utf8Bytes(value) };
+      const said = action.generic_key!;
+      const value = convertValue(said, `${at}.generic_key`, conversion);
+      return value && { kind: 'fixed', key: said.descriptor_key || 'generic_key', ...value };
     }
     case 'header_value_match': {
       const said = action.header_value_match!;
-      return {
-        kind: 'match',
-        key: said.descriptor_key || 'header_match',
-        value: utf8Bytes(said.descriptor_value),
-        expects: valueOr(said.expect_match, true),
-        headers: convertHeaderMatchers(said.headers, `${at}.header_value_match.headers`, faults),
-        queryParameters: [],
-      };
+      const value = convertValue(said, `${at}.header_value_match`, conversion);
+      return (
+        value && {
+          kind: 'match',
+          key: said.descriptor_key || 'header_match',
+          ...value,
+          expects: valueOr(said.expect_match, true),
+          headers: convertHeaderMatchers(said.headers, `${at}.header_value_match.headers`, faults),
+          queryParameters: [],
+        }
+      );
     }
     case 'query_parameter_value_match': {
       const said = action.query_parameter_value_match!;
       const here = `${at}.query_parameter_value_match.query_parameters`;
-      return {
-        kind: 'match',
-        key: said.descriptor_key || 'query_match',
-        value: utf8Bytes(said.descriptor_value),
-        expects: valueOr(said.expect_match, true),
-        headers: [],
-        queryParameters: convertQueryMatchers(said.query_parameters, here, faults),
-      };
+      const value = convertValue(said, `${at}.query_parameter_value_match`, conversion);
+      return (
+        value && {
+          kind: 'match',
+          key: said.descriptor_key || 'query_match',
+          ...value,
+          expects: valueOr(said.expect_match, true),
+          headers: [],
+          queryParameters: convertQueryMatchers(said.query_parameters, here, faults),
+        }
+      );
     }
     case 'dynamic_metadata':
       return metadataAction({ ...pick(action.dynamic_metadata!), source: 'DYNAMIC', isLeftOutIfAbsent: false });
@@ -130,6 +137,28 @@ function convertAction(action: ActionMessage, at: string, conversion: Conversion
     default:
       return undefined;
   }
+}
+
+/** A text that is always the same, as a format. */
+function literal(text: string): FormatSegments {
+  return text === '' ? [] : [utf8Bytes(text)];
+}
+
+interface ValueWords {
+  readonly descriptor_value: string;
+  readonly default_value: string;
+}
+
+/** @returns undefined for what is no format; a fault says why. */
+function convertValue(
+  { descriptor_value: value, default_value: byDefault }: ValueWords,
+  at: string,
+  { faults, environment }: Conversion,
+): DescribedValue | undefined {
+  const format = parseFormat(utf8Bytes(value), environment);
+  if (format.error === undefined) return { value: format.segments, byDefault: utf8Bytes(byDefault) };
+  faults.error(`${at}.descriptor_value`, format.error);
+  return undefined;
 }
 
 interface MetadataWords {

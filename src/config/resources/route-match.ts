@@ -56,7 +56,7 @@ export function convertPathMatch(match: RouteMatch, at: string, faults: FaultSin
     case 'safe_regex':
       return pathRegex(convertRegexMatcher(match.safe_regex, `${at}.safe_regex`, faults));
     case 'path_match_policy':
-      return pathRegex(convertMatchTemplate(match, at, faults));
+      return pathRegex(convertMatchTemplate(match.path_match_policy, `${at}.path_match_policy`, faults));
     default:
       return undefined;
   }
@@ -67,12 +67,16 @@ function pathRegex(match: { readonly pattern: string } | undefined): PathMatch |
 }
 
 /** @returns undefined where the path is matched by no template, or by one that a fault tells of. */
-export function convertMatchTemplate(match: RouteMatch, at: string, faults: FaultSink): PathTemplate | undefined {
-  const opened = openExtension(match.path_match_policy?.typed_config ?? null);
+export function convertMatchTemplate(
+  policy: RouteMatch['path_match_policy'],
+  at: string,
+  faults: FaultSink,
+): PathTemplate | undefined {
+  const opened = openExtension(policy?.typed_config ?? null);
   // Any other type the support table has refused.
   if (opened?.typeName !== TEMPLATE_MATCH) return undefined;
   const { path_template } = opened.message as UriTemplateMatch;
-  return convertPathTemplate(path_template, `${at}.path_match_policy.typed_config.path_template`, faults);
+  return convertPathTemplate(path_template, `${at}.typed_config.path_template`, faults);
 }
 
 /** @returns null when the path alone decides. */

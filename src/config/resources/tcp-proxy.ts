@@ -38,6 +38,8 @@ export function convertTcpProxy(message: TcpProxy, at: string, conversion: Conve
     clusters: convertClusters(message, at, conversion),
     hashInputs: message.hash_policy.flatMap(convertHashInput),
     idleTimeoutMs: durationMsOr(message.idle_timeout, DEFAULT_IDLE_TIMEOUT_MS),
+    clientIdleTimeoutMs: durationMsOr(message.downstream_idle_timeout, 0),
+    upstreamIdleTimeoutMs: durationMsOr(message.upstream_idle_timeout, 0),
     maxConnectAttempts: valueOr(message.max_connect_attempts, 1),
     connectBackoff: backoff === null ? null : convertBackoff(backoff, `${at}.backoff_options`, conversion.faults),
     maxConnectionDurationMs: durationMsOr(message.max_downstream_connection_duration, 0),

@@ -89,6 +89,10 @@ export abstract class StreamResponse extends StreamRecord {
   }
 
   /** A 101 may be the answer. Before the whole request it is not. */
+  get matchesUpstreamScheme(): boolean {
+    return this.manager.settings.forwarding.matchesUpstreamScheme;
+  }
+
   get awaitsUpgrade(): boolean {
     return this.#tunnel === TUNNEL_AWAITED && this.methodId !== Method.CONNECT && this.codec.isMessageDone;
   }

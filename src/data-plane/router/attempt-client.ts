@@ -44,6 +44,8 @@ export interface AttemptClient {
   readonly bufferLimitBytes: number;
   /** The request wants a tunnel, and has had no answer yet. */
   readonly awaitsTunnel: boolean;
+  /** `:scheme` tells of the connection to the upstream, not of the client's. */
+  readonly matchesUpstreamScheme: boolean;
   /** A 101 may be the answer. */
   readonly awaitsUpgrade: boolean;
   /** The request has arrived in full, and when: monotonic. */

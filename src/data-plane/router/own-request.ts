@@ -52,6 +52,7 @@ export abstract class OwnRequest implements AttemptClient, TimeoutOwner {
   readonly bufferLimitBytes = BUFFER_LIMIT_BYTES;
   readonly awaitsTunnel = false;
   readonly awaitsUpgrade = false;
+  readonly matchesUpstreamScheme = false;
   isRequestComplete: boolean;
   requestCompleteMs: number;
   readonly requestFraming: number;

@@ -160,6 +160,10 @@ export class TimedTry implements AttemptClient, TimeoutOwner {
     return this.#owner.client.awaitsTunnel;
   }
 
+  get matchesUpstreamScheme(): boolean {
+    return this.#owner.client.matchesUpstreamScheme;
+  }
+
   get awaitsUpgrade(): boolean {
     return this.#owner.client.awaitsUpgrade;
   }

@@ -152,6 +152,10 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
     return this.#client.awaitsUpgrade;
   }
 
+  get matchesUpstreamScheme(): boolean {
+    return this.#client.matchesUpstreamScheme;
+  }
+
   get requestFraming(): number {
     return this.#client.requestFraming;
   }

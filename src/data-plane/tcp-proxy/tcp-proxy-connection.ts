@@ -105,6 +105,9 @@ export class TcpProxyConnection
   #deadlineMs = NEVER;
   /** 0 for any time. */
   readonly #idleTimeoutMs: number;
+  /** When one side has been silent for too long, whatever the other does; NEVER for one that has ended, or may be. */
+  #clientIdleEndMs = NEVER;
+  #upstreamIdleEndMs = NEVER;
   /** When the connection is too old. */
   #endMs = NEVER;
 
@@ -185,6 +188,7 @@ export class TcpProxyConnection
       return false;
     }
     this.#touch();
+    this.#hearClient();
     if (this.#upstream!.write(chunk, length)) return true;
     this.#pauseClient();
     return false;
@@ -192,6 +196,7 @@ export class TcpProxyConnection
 
   onEnd(): void {
     this.#hasClientEnded = true;
+    this.#clientIdleEndMs = NEVER;
     if (this.#state > OPEN) return;
     if (this.#state === AWAITING) {
       this.destroy();
@@ -232,6 +237,8 @@ export class TcpProxyConnection
     this.#upstream!.noteServed();
     this.#upstreamEnd?.noteConnection(this.#upstream!.ends);
     this.#touch();
+    if (!this.#hasClientEnded) this.#hearClient();
+    this.#hearUpstream();
     this.#arm();
     this.#entries.connected(this.#attempts);
     const bytes = Buffer.concat(this.#early.splice(0));
@@ -283,6 +290,7 @@ export class TcpProxyConnection
   onUpstreamBytes(bytes: Buffer, length: number, isSlab: boolean): boolean {
     if (this.#state !== OPEN) return true;
     this.#touch();
+    this.#hearUpstream();
     this.#count(downstream_cx_tx_bytes_total, length);
     if (this.#facts !== null) this.#facts.bytesSent += length;
     const { writer } = this.#context;
@@ -294,6 +302,7 @@ export class TcpProxyConnection
   }
 
   onUpstreamEnd(): void {
+    this.#upstreamIdleEndMs = NEVER;
     if (this.#state === OPEN) this.#socket.end();
   }
 
@@ -303,6 +312,9 @@ export class TcpProxyConnection
 
   onUpstreamClosed(error: Error | null): void {
     this.#upstream = null;
+    this.#upstreamIdleEndMs = NEVER;
+    // What it is sent has a time of its own to be taken.
+    this.#clientIdleEndMs = NEVER;
     if (this.#state === FLUSHING) {
       this.#reset();
       return;
@@ -336,6 +348,7 @@ export class TcpProxyConnection
     }
     this.#entries.passTime(nowMs, this.#attempts);
     if (nowMs >= this.#deadlineMs) this.#onDeadline();
+    else if (nowMs >= this.#silenceEndMs) this.#endBecause(idle_timeout, IDLE_TIMEOUT_DETAILS);
     if (this.#state !== CLOSED) this.#arm();
   }
 
@@ -492,6 +505,8 @@ export class TcpProxyConnection
     this.#state = FLUSHING;
     this.#pausedPeer?.resume();
     this.#endMs = NEVER;
+    this.#clientIdleEndMs = NEVER;
+    this.#upstreamIdleEndMs = NEVER;
     this.#count(upstream_flush_total, 1);
     this.#count(upstream_flush_active, 1);
     upstream.end();
@@ -532,8 +547,24 @@ export class TcpProxyConnection
     this.#deadlineMs = timeoutMs > 0 ? this.#context.clock.monotonicMs() + timeoutMs : NEVER;
   }
 
+  /** Something has come from the client. */
+  #hearClient(): void {
+    const { clientIdleTimeoutMs: timeoutMs } = this.#filter.settings;
+    if (timeoutMs > 0) this.#clientIdleEndMs = this.#context.clock.monotonicMs() + timeoutMs;
+  }
+
+  /** The same of the upstream. */
+  #hearUpstream(): void {
+    const { upstreamIdleTimeoutMs: timeoutMs } = this.#filter.settings;
+    if (timeoutMs > 0) this.#upstreamIdleEndMs = this.#context.clock.monotonicMs() + timeoutMs;
+  }
+
+  get #silenceEndMs(): number {
+    return Math.min(this.#clientIdleEndMs, this.#upstreamIdleEndMs);
+  }
+
   #arm(): void {
-    const nextMs = Math.min(this.#deadlineMs, this.#endMs, this.#entries.nextMs);
+    const nextMs = Math.min(this.#deadlineMs, this.#silenceEndMs, this.#endMs, this.#entries.nextMs);
     if (nextMs !== NEVER) this.#context.wheel.arm(this.#timer, nextMs);
   }
 

@@ -61,6 +61,7 @@ export class TunnelUpstream implements AttemptClient, ProxiedUpstream {
   readonly perTryTimeoutMs = 0;
   readonly bufferLimitBytes: number;
   readonly awaitsUpgrade = false;
+  readonly matchesUpstreamScheme = false;
   readonly isRequestComplete = false;
   readonly requestCompleteMs = 0;
   readonly requestFraming: number;

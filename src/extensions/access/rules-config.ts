@@ -4,6 +4,7 @@ import {
   type Conversion,
   convertCidrRange,
   convertHeaderMatcher,
+  convertMatchTemplate,
   convertMatchTree,
   convertMetadataMatch,
   convertStateMatch,
@@ -14,6 +15,7 @@ import {
   rejected,
   type SupportTable,
   supported,
+  supportedAs,
   supportedWhole,
   type TreePlace,
   warned,
@@ -72,7 +74,7 @@ export const ACCESS_SUPPORT: SupportTable = {
     otherwise: rejected(),
     fields: {
       matcher: rejected('use the other kinds of permissions, or the matcher of the filter'),
-      uri_template: rejected('use url_path'),
+      uri_template: supportedAs('path matcher', 'of the path without its query'),
       and_rules: supported(),
       or_rules: supported(),
       any: supported(),
@@ -202,6 +204,10 @@ function permissionOf(message: Permission, at: string, conversion: Conversion): 
       return textRule('server-name', message.requested_server_name, `${at}.requested_server_name`, conversion);
     case 'url_path':
       return textRule('path', message.url_path!.path, `${at}.url_path.path`, conversion);
+    case 'uri_template': {
+      const template = convertMatchTemplate(message.uri_template, `${at}.uri_template`, faults);
+      return template === undefined ? NOBODY : { kind: 'path', match: { kind: 'regex', pattern: template.pattern } };
+    }
     default:
       return NOBODY;
   }

@@ -5,7 +5,7 @@ import { utf8Bytes } from '../../base/byte-text.ts';
 import { parseIp } from '../../base/ip-number.ts';
 import { isJsonObject, jsonAt } from '../../base/json.ts';
 import { type FilterCallbacks, type FilterContext, firstQueryValue, TextFormatter } from '../../data-plane/index.ts';
-import type { RateLimitAction, RateLimitSettings } from '../../snapshot/index.ts';
+import type { DescribedValue, RateLimitAction, RateLimitSettings } from '../../snapshot/index.ts';
 import type { RequestHead } from '../../wasm/http1.ts';
 
 /** Of byte text. */
@@ -148,8 +148,10 @@ function entriesOf({ actions }: CompiledLimit, head: RequestHead, callbacks: Fil
 function compileAction(action: RateLimitAction, context: FilterContext): Describe {
   switch (action.kind) {
     case 'fixed': {
-      const entry = [action.key, action.value] as const;
-      return () => (action.value === '' ? NOTHING : entry);
+      // A node without a cluster says nothing of it.
+      if (action.value.length === 0 && action.byDefault === '') return () => NOTHING;
+      const describe = compileEntry(action.key, action);
+      return (_head, callbacks) => describe(callbacks);
     }
     case 'destination-cluster':
       return (_head, { routeCluster }) =>
@@ -174,11 +176,11 @@ function compileAction(action: RateLimitAction, context: FilterContext): Describ
         return network === undefined ? null : ['masked_remote_address', network];
       };
     case 'match': {
-      const { key, value, expects, headers, queryParameters } = action;
+      const { expects, headers, queryParameters } = action;
       const passesHeaders = context.compileHeaders(headers);
       const passesQuery = context.compileQuery(queryParameters);
-      const entry = [key, value] as const;
-      return (head) => ((passesHeaders(head) && passesQuery(head)) === expects ? entry : null);
+      const describe = compileEntry(action.key, action);
+      return (head, callbacks) => ((passesHeaders(head) && passesQuery(head)) === expects ? describe(callbacks) : null);
     }
     case 'metadata': {
       const { source, namespace, path, byDefault } = action;
@@ -188,6 +190,20 @@ function compileAction(action: RateLimitAction, context: FilterContext): Describ
       };
     }
   }
+}
+
+/** A text that is always the same makes one entry for all requests. */
+function compileEntry(key: string, { value, byDefault }: DescribedValue): (callbacks: FilterCallbacks) => Entry | null {
+  const format = new TextFormatter(value, { missing: '' });
+  if (format.isLiteral) {
+    const text = typeof value[0] === 'string' ? value[0] : byDefault;
+    const entry = text === '' ? null : ([key, text] as const);
+    return () => entry;
+  }
+  return (callbacks) => {
+    const text = format.render(callbacks.facts(null)) || byDefault;
+    return text === '' ? null : [key, text];
+  };
 }
 
 function entryOr(

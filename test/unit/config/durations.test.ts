@@ -678,6 +678,10 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
     bootstrap: (value) => tcp({ access_log_flush_interval: value }),
     settingMs: (bootstrap) => tcpProxy(bootstrap).furtherLogEntries.intervalMs,
   },
+  'proxy.extensions.filters.network.tcp_proxy.v3.TcpProxy.downstream_idle_timeout': {
+    bootstrap: (value) => tcp({ downstream_idle_timeout: value }),
+    settingMs: (bootstrap) => tcpProxy(bootstrap).clientIdleTimeoutMs,
+  },
   'proxy.extensions.filters.network.tcp_proxy.v3.TcpProxy.idle_timeout': {
     bootstrap: (value) => tcp({ idle_timeout: value }),
     settingMs: (bootstrap) => tcpProxy(bootstrap).idleTimeoutMs,
@@ -685,6 +689,10 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
   'proxy.extensions.filters.network.tcp_proxy.v3.TcpProxy.max_downstream_connection_duration': {
     bootstrap: (value) => tcp({ max_downstream_connection_duration: value }),
     settingMs: (bootstrap) => tcpProxy(bootstrap).maxConnectionDurationMs,
+  },
+  'proxy.extensions.filters.network.tcp_proxy.v3.TcpProxy.upstream_idle_timeout': {
+    bootstrap: (value) => tcp({ upstream_idle_timeout: value }),
+    settingMs: (bootstrap) => tcpProxy(bootstrap).upstreamIdleTimeoutMs,
   },
   'proxy.extensions.filters.udp.udp_proxy.v3.UdpProxyConfig.idle_timeout': {
     bootstrap: (value) => {

@@ -137,6 +137,8 @@ export const BOOTSTRAP_SUPPORT: SupportTable = {
   'proxy.config.core.v3.ConfigSource': {
     otherwise: rejected(),
     fields: {
+      self: rejected('name the source itself: ads, or api_config_source'),
+      authorities: rejected('resources are asked for by name at their source, not by authority'),
       path: supported(DISCOVERY_FILE),
       path_config_source: supported(),
       api_config_source: supported(),
@@ -158,6 +160,7 @@ export const BOOTSTRAP_SUPPORT: SupportTable = {
       rate_limit_settings: supported(),
       set_node_on_first_message_only: supported(),
       transport_api_version: supported('AUTO is that of the bootstrap'),
+      config_validators: rejected('resources are held against the rules of their fields, and nothing else'),
     },
   },
   'proxy.config.core.v3.RateLimitSettings': {

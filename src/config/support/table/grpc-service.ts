@@ -17,6 +17,7 @@ export const GRPC_SERVICE_SUPPORT: SupportTable = {
         'of single calls; none where resources come from; unless said 10 s in stat sinks, 200 ms in filters',
       ),
       initial_metadata: supported(),
+      credentials: rejected('an older place of google_grpc.channel_credentials and call_credentials'),
       retry_policy: warned(NO_RETRY),
     },
   },

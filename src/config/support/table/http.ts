@@ -181,7 +181,9 @@ export const HTTP_SUPPORT: SupportTable = {
     otherwise: rejected(),
     fields: {
       scheme_to_overwrite: supported('as `x-forwarded-proto`, and as `:scheme` of HTTP/2'),
-      match_upstream: rejected('upstreams of HTTP/2 get the scheme that `x-forwarded-proto` says'),
+      match_upstream: supported(
+        'of `:scheme` of HTTP/2; without it upstreams get the scheme that `x-forwarded-proto` says',
+      ),
     },
   },
   'proxy.extensions.filters.network.http_connection_manager.v3.LocalReplyConfig': {

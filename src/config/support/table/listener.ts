@@ -195,8 +195,10 @@ export const LISTENER_SUPPORT: SupportTable = {
       metadata_match: supportedWhole('takes effect in clusters with subsets'),
       idle_timeout: supported(),
       max_connect_attempts: supported(),
-      downstream_idle_timeout: warned('idle_timeout holds, for both directions together'),
-      upstream_idle_timeout: warned('idle_timeout holds, for both directions together'),
+      downstream_idle_timeout: supported(
+        'from the last bytes of the client on, beside idle_timeout, until it has ended its side',
+      ),
+      upstream_idle_timeout: supported('the same of the upstream'),
       max_downstream_connection_duration: supported(),
       max_downstream_connection_duration_jitter_percentage: supported(),
       hash_policy: supported('takes effect with RING_HASH and MAGLEV'),

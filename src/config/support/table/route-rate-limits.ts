@@ -55,16 +55,16 @@ export const ROUTE_RATE_LIMIT_SUPPORT: SupportTable = {
   [`${RATE_LIMIT}.Action.GenericKey`]: {
     otherwise: rejected(),
     fields: {
-      default_value: rejected('descriptor_value is always there: it has no command operators'),
-      descriptor_value: supported('without command operators'),
+      default_value: supported('where descriptor_value comes to nothing; without it there is no descriptor then'),
+      descriptor_value: supported('with command operators'),
       descriptor_key: supported(),
     },
   },
   [`${RATE_LIMIT}.Action.HeaderValueMatch`]: {
     otherwise: rejected(),
     fields: {
-      default_value: rejected('descriptor_value is always there: it has no command operators'),
-      descriptor_value: supported('without command operators'),
+      default_value: supported('where descriptor_value comes to nothing; without it there is no descriptor then'),
+      descriptor_value: supported('with command operators'),
       expect_match: supported(),
       headers: supported(),
       descriptor_key: supported(),
@@ -73,8 +73,8 @@ export const ROUTE_RATE_LIMIT_SUPPORT: SupportTable = {
   [`${RATE_LIMIT}.Action.QueryParameterValueMatch`]: {
     otherwise: rejected(),
     fields: {
-      default_value: rejected('descriptor_value is always there: it has no command operators'),
-      descriptor_value: supported('without command operators'),
+      default_value: supported('where descriptor_value comes to nothing; without it there is no descriptor then'),
+      descriptor_value: supported('with command operators'),
       expect_match: supported(),
       query_parameters: supported(),
       descriptor_key: supported(),

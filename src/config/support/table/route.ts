@@ -14,6 +14,8 @@ import {
 const FILTER_CONFIG = 'proxy.config.route.v3.FilterConfig';
 const RETRY_POLICY = 'proxy.config.route.v3.RetryPolicy';
 /** What matchers of virtual hosts lead to. */
+const NO_AUTH = 'never had an effect; write the filter jwt_authn, rbac or ext_authz, and what a route says to it';
+
 export const ROUTE_ACTIONS_OF_MATCHERS: readonly string[] = [
   'proxy.config.route.v3.Route',
   'proxy.config.route.v3.RouteList',
@@ -55,6 +57,7 @@ export const ROUTE_SUPPORT: SupportTable = {
   'proxy.config.route.v3.VirtualHost': {
     otherwise: rejected(),
     fields: {
+      auth: rejected(NO_AUTH),
       name: supported(),
       domains: supported(),
       routes: supported(),
@@ -85,6 +88,7 @@ export const ROUTE_SUPPORT: SupportTable = {
   'proxy.config.route.v3.Route': {
     otherwise: rejected(),
     fields: {
+      auth: rejected(NO_AUTH),
       filter_action: rejected('no filter of this build answers in place of a route; use direct_response'),
       non_forwarding_action: rejected('write a route, a redirect or a direct_response'),
       name: supported(),

@@ -47,6 +47,7 @@ export const TAP_CONFIG_SUPPORT: SupportTable = {
       max_buffered_rx_bytes: supported(),
       max_buffered_tx_bytes: supported(),
       streaming: supported(),
+      min_streamed_sent_bytes: rejected('concerns taps of sockets; those of requests are streamed part by part'),
     },
   },
   'proxy.config.tap.v3.OutputSink': {

@@ -61,6 +61,8 @@ export interface ResponseReceiver {
   readonly requestTrailers: Trailers | null;
   /** How much of the response may wait on its way to the client. */
   readonly bufferLimitBytes: number;
+  /** `:scheme` tells of the connection to the upstream, not of the client's. */
+  readonly matchesUpstreamScheme: boolean;
   /** The request has asked for an upgrade, so that a 101 is a final head. */
   readonly awaitsUpgrade: boolean;
   /** The head of an interim response, but none of 101, lies in the codec's table. There may be several, or none. */

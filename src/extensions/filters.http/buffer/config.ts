@@ -19,7 +19,9 @@ export const BUFFER_MANIFEST: HttpFilterManifest = {
       otherwise: rejected(),
       fields: {
         max_request_bytes: supported("whatever the listener's limit is"),
-        max_request_time: warned(),
+        max_request_time: warned(
+          'request_timeout of the connection manager bounds how long a request may take to arrive',
+        ),
       },
     },
     [PER_ROUTE]: { otherwise: rejected(), fields: { disabled: supported(), buffer: supported() } },

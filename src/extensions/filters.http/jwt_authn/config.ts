@@ -74,7 +74,9 @@ export const JWT_AUTHN: HttpFilterManifest = {
         ...whole('header_in_metadata', 'jwt_cache_config', 'claim_to_headers', 'clear_route_cache'),
         clock_skew_seconds: supported('60 for 0'),
         local_jwks: supportedAs('jwks'),
-        failed_status_in_metadata: warned('logs say it in the details of the response code'),
+        failed_status_in_metadata: supported(
+          'its code and message; of a request without a token where there is one provider',
+        ),
       },
     },
     'proxy.config.core.v3.DataSource (jwks)': {
@@ -84,7 +86,7 @@ export const JWT_AUTHN: HttpFilterManifest = {
         inline_bytes: supported(),
         inline_string: supported(),
         environment_variable: supported(),
-        watched_directory: warned(),
+        watched_directory: warned('keys are read once: serve them by remote_jwks to change them'),
       },
     },
     [`${PACKAGE}.JwtProvider.NormalizePayload`]: { otherwise: rejected(), fields: whole('space_delimited_claims') },
@@ -136,7 +138,7 @@ export const JWT_AUTHN: HttpFilterManifest = {
       },
     },
     'proxy.config.core.v3.RetryPolicy': {
-      otherwise: rejected(),
+      otherwise: rejected('a fetch is tried again whatever it has failed by, at a host that its cluster picks'),
       fields: { retry_back_off: supported(), num_retries: supported() },
     },
   },
@@ -235,6 +237,7 @@ function convertProvider(
     padsPayload: said.pad_forward_payload_header,
     payloadKey: said.payload_in_metadata,
     headerKey: said.header_in_metadata,
+    failureKey: said.failed_status_in_metadata,
     spacedClaims: said.normalize_payload_in_metadata?.space_delimited_claims ?? [],
     skewSeconds: said.clock_skew_seconds || DEFAULT_SKEW_SECONDS,
     needsExpiration: said.require_expiration,

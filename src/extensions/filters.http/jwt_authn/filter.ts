@@ -26,7 +26,7 @@ import { type Accepted, type Check, compileCheck, Judgement } from './judgement.
 import { type KeySource, openKeys } from './key-source.ts';
 import { claimText, type FoundToken, Provider } from './provider.ts';
 import type { JwtAuthnSettings, JwtStatNames, Requirement, RouteRequirement } from './settings.ts';
-import { JwtStatus } from './status.ts';
+import { JWT_STATUS_CODES, JwtStatus } from './status.ts';
 
 const METADATA_NAMESPACE = 'envoy.filters.http.jwt_authn';
 const MAX_REALM_LENGTH = 256;
@@ -150,8 +150,19 @@ class JwtAuthnFilter implements HttpFilter {
     const judgement = new Judgement(this.#tokens, clock.wallMs(), this.#waited);
     const outcome = judgement.of(this.#check);
     if (typeof outcome !== 'string') this.#waitFor(outcome.source);
-    else if (outcome === JwtStatus.ok) this.#allow(head, judgement.accepted);
-    else this.#deny(head, outcome);
+    else {
+      this.#tellFailures(judgement.failed);
+      if (outcome === JwtStatus.ok) this.#allow(head, judgement.accepted);
+      else this.#deny(head, outcome);
+    }
+  }
+
+  #tellFailures(failed: ReadonlyMap<Provider, JwtStatus>): void {
+    for (const [{ settings }, status] of failed) {
+      if (settings.failureKey === '') continue;
+      const told = { code: JWT_STATUS_CODES[status], message: status };
+      this.#callbacks.addMetadata(METADATA_NAMESPACE, { [settings.failureKey]: told });
+    }
   }
 
   #waitFor(source: KeySource): void {

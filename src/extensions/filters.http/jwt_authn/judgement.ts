@@ -46,6 +46,8 @@ export type Outcome = JwtStatus | Pending;
 
 export class Judgement {
   readonly accepted: Accepted[] = [];
+  /** What was wrong with the last token of a provider, and without a token of anybody's, where there is but one provider. */
+  readonly failed = new Map<Provider, JwtStatus>();
   readonly #providers: readonly Provider[];
   readonly #tokens: ReadonlyMap<Provider, readonly FoundToken[]>;
   readonly #nowMs: number;
@@ -84,10 +86,10 @@ export class Judgement {
   /** Each token at its places has to be good. */
   #ofProvider(provider: Provider, audiences: ReadonlySet<string> | null): Outcome {
     const tokens = this.#tokens.get(provider)!;
-    if (tokens.length === 0) return JwtStatus.missing;
+    if (tokens.length === 0) return this.#fail(null, JwtStatus.missing);
     for (const found of tokens) {
       const token = provider.read(found.text);
-      if (typeof token === 'string') return token;
+      if (typeof token === 'string') return this.#fail(provider, token);
       const outcome = this.#verify(provider, found, token, audiences);
       if (outcome !== JwtStatus.ok) return outcome;
     }
@@ -128,17 +130,18 @@ export class Judgement {
         if (first === JwtStatus.missing || first === JwtStatus.ok) first = outcome;
       }
     }
-    return first;
+    return first === JwtStatus.missing ? this.#fail(null, first) : first;
   }
 
   #ofIssuer(found: FoundToken, place: Provider): Outcome {
     const token = parseToken(found.text);
-    if (typeof token === 'string') return token;
+    if (typeof token === 'string') return this.#fail(null, token);
     const isMeant = ({ settings }: Provider): boolean => settings.issuer === token.issuer;
     const provider = isMeant(place)
       ? place
       : this.#providers.find((other) => isMeant(other) && this.#hasAt(other, found));
-    return provider === undefined ? JwtStatus.unknownIssuer : this.#verify(provider, found, token, null);
+    if (provider === undefined) return this.#fail(null, JwtStatus.unknownIssuer);
+    return this.#verify(provider, found, token, null);
   }
 
   #hasAt(provider: Provider, { text, header }: FoundToken): boolean {
@@ -150,8 +153,16 @@ export class Judgement {
     // What has been waited for counts, however short its time.
     const waited = this.#waited.get(source);
     const status = provider.verify(found.text, token, audiences, this.#nowMs, waited ?? null);
-    if (status === null) return waited === null ? JwtStatus.fetchFailed : { source };
-    if (status === JwtStatus.ok) this.accepted.push({ provider, token, found });
+    if (status === null) return waited === null ? this.#fail(provider, JwtStatus.fetchFailed) : { source };
+    if (status !== JwtStatus.ok) return this.#fail(provider, status);
+    this.accepted.push({ provider, token, found });
+    return status;
+  }
+
+  /** @param provider whose token it is; null for nobody's. */
+  #fail(provider: Provider | null, status: JwtStatus): JwtStatus {
+    const told = provider ?? (this.#providers.length === 1 ? this.#providers[0]! : null);
+    if (told !== null) this.failed.set(told, status);
     return status;
   }
 }

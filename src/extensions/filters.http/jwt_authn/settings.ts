@@ -63,6 +63,7 @@ export interface ProviderSettings {
   /** Keys in metadata; empty for none. */
   readonly payloadKey: string;
   readonly headerKey: string;
+  readonly failureKey: string;
   /** Claims that become lists there. */
   readonly spacedClaims: readonly string[];
   readonly skewSeconds: number;

@@ -28,3 +28,31 @@ export const JwtStatus = {
 } as const;
 
 export type JwtStatus = (typeof JwtStatus)[keyof typeof JwtStatus];
+
+/** As the public numbering of failures has them, which readers of metadata go by; what has none of its own there has that of its kind. */
+export const JWT_STATUS_CODES: Readonly<Record<JwtStatus, number>> = {
+  [JwtStatus.ok]: 0,
+  [JwtStatus.missing]: 1,
+  [JwtStatus.notYetValid]: 2,
+  [JwtStatus.expired]: 3,
+  [JwtStatus.badFormat]: 4,
+  [JwtStatus.headerBadBase64]: 5,
+  [JwtStatus.headerBadJson]: 6,
+  [JwtStatus.headerBadAlgorithm]: 7,
+  [JwtStatus.headerUnknownAlgorithm]: 8,
+  [JwtStatus.headerCritical]: 8,
+  [JwtStatus.headerBadKeyId]: 9,
+  [JwtStatus.payloadBadBase64]: 10,
+  [JwtStatus.payloadBadJson]: 11,
+  [JwtStatus.payloadBadIssuer]: 12,
+  [JwtStatus.payloadBadSubject]: 13,
+  [JwtStatus.payloadBadNotBefore]: 16,
+  [JwtStatus.payloadBadExpiration]: 18,
+  [JwtStatus.payloadBadAudience]: 21,
+  [JwtStatus.signatureBadBase64]: 22,
+  [JwtStatus.unknownIssuer]: 24,
+  [JwtStatus.audienceNotAllowed]: 25,
+  [JwtStatus.verificationFails]: 26,
+  [JwtStatus.noKey]: 32,
+  [JwtStatus.fetchFailed]: 40,
+};

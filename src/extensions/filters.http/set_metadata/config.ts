@@ -23,7 +23,7 @@ export const SET_METADATA: HttpFilterManifest = {
       fields: { metadata_namespace: supported(), value: supportedWhole(), metadata: supported() },
     },
     'proxy.extensions.filters.http.set_metadata.v3.Metadata': {
-      otherwise: rejected(),
+      otherwise: rejected('nothing here reads metadata with types: say value'),
       fields: { metadata_namespace: supported(), allow_overwrite: supported(), value: supportedWhole() },
     },
   },

@@ -23,8 +23,12 @@ export const TAP: HttpFilterManifest = {
       fields: {
         common_config: supported(),
         record_headers_received_time: supported(),
-        record_downstream_connection: warned(),
-        record_upstream_connection: warned(),
+        record_downstream_connection: warned(
+          'traces have no addresses: access logs tell them, %DOWNSTREAM_REMOTE_ADDRESS%',
+        ),
+        record_upstream_connection: warned(
+          'traces have no addresses: access logs tell them, %UPSTREAM_REMOTE_ADDRESS%',
+        ),
       },
     },
     'proxy.extensions.common.tap.v3.CommonExtensionConfig': {

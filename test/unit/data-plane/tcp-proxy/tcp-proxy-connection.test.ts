@@ -709,6 +709,48 @@ describe('the times of a connection', () => {
     await bench.untilClosed();
   });
 
+  test('idle: a client that is silent for too long ends it, whatever the upstream sends', async (t) => {
+    const { bench, wire } = await opened(t, { settings: { clientIdleTimeoutMs: 10_000 } });
+    for (let round = 0; round < 3; round++) {
+      bench.wait(10_000 - TICK_MS);
+      wire.write('y');
+      await bench.until(() => bench.upstream.received.length === round + 1, 'the byte');
+    }
+    bench.wait(10_000 - TICK_MS);
+    bench.upstream.send('x');
+    await wire.bytes(1);
+    assert.equal(bench.stat('idle_timeout'), 0);
+    bench.wait(2 * TICK_MS);
+    assert.equal(bench.stat('idle_timeout'), 1);
+    await bench.untilClosed();
+  });
+
+  test('idle: an upstream that is silent for too long ends it, whatever the client sends', async (t) => {
+    const { bench, wire } = await opened(t, { settings: { upstreamIdleTimeoutMs: 10_000, idleTimeoutMs: 0 } });
+    for (let round = 0; round < 3; round++) {
+      bench.wait(10_000 - TICK_MS);
+      bench.upstream.send('x');
+      await wire.bytes(1);
+    }
+    bench.wait(10_000 - TICK_MS);
+    wire.write('y');
+    await bench.until(() => bench.upstream.received.length === 1, 'the byte');
+    bench.wait(2 * TICK_MS);
+    assert.equal(bench.stat('idle_timeout'), 1);
+    await bench.untilClosed();
+  });
+
+  test('idle: a side that has ended may be silent', async (t) => {
+    const settings = { clientIdleTimeoutMs: 10_000, upstreamIdleTimeoutMs: 60_000 };
+    const { bench, wire } = await opened(t, { settings });
+    wire.socket.end();
+    await bench.until(() => bench.upstream.writableEnded, 'the end');
+    bench.wait(20_000);
+    bench.upstream.send('x');
+    await wire.bytes(1);
+    assert.equal(bench.stat('idle_timeout'), 0);
+  });
+
   test('without an idle timeout it may be silent for ever', async (t) => {
     const { bench } = await opened(t, { settings: { idleTimeoutMs: 0 } });
     bench.wait(100 * 24 * 3_600_000);

@@ -34,6 +34,7 @@ function bench(): Bench {
 /** Takes bytes until it is told not to. */
 class Taker implements PoolClient, ResponseReceiver, TcpUpstreamOwner {
   readonly awaitsUpgrade = false;
+  readonly matchesUpstreamScheme = false;
   readonly requestFraming = Framing.NONE;
   readonly requestTrailers = null;
   readonly bufferLimitBytes = 1024;

@@ -22,6 +22,7 @@ const ANSWER = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
 class Request implements PoolClient {
   readonly host: Host;
   readonly awaitsUpgrade = false;
+  readonly matchesUpstreamScheme = false;
   readonly requestFraming = Framing.NONE;
   readonly requestTrailers = null;
   readonly bufferLimitBytes = 1024;

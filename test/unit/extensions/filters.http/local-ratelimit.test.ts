@@ -167,7 +167,7 @@ describe('what a local rate limit is told', () => {
           {
             stage: 3,
             hits: null,
-            actions: [{ kind: 'fixed', key: 'source_cluster', value: '' }],
+            actions: [{ kind: 'fixed', key: 'source_cluster', value: [], byDefault: '' }],
             disableKey: '',
             limitAt: null,
             isAtEnd: false,

@@ -231,7 +231,7 @@ export class Http2ClientStream implements UpstreamStream, StreamHandler, ListedE
     }
     const trailers = isEnd ? this.#receiver!.requestTrailers : null;
     const isAll = isEnd && start === end && trailers === null;
-    const stream = this.#session.request(isUpgrade ? EncodeFlag.CONNECT_PROTOCOL : 0, isAll);
+    const stream = this.#session.request(this.#encodeFlags(isUpgrade), isAll);
     if (stream === null) return this.#refuse('local reset', 'request_head_refused');
     this.#stream = stream;
     stream.handler = this;
@@ -241,6 +241,12 @@ export class Http2ClientStream implements UpstreamStream, StreamHandler, ListedE
       stream.requestMethod = Method.CONNECT;
     }
     return isAll || this.#sendBody(stream, bytes, start, end, isEnd, trailers);
+  }
+
+  #encodeFlags(isUpgrade: boolean): number {
+    const flags = isUpgrade ? EncodeFlag.CONNECT_PROTOCOL : 0;
+    if (!this.#receiver!.matchesUpstreamScheme) return flags;
+    return flags | (this.tls === null ? EncodeFlag.SCHEME_HTTP : EncodeFlag.SCHEME_HTTPS);
   }
 
   #sendBody(

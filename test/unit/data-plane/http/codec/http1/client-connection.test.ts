@@ -15,6 +15,7 @@ const NO_BYTES = Buffer.alloc(0);
 /** Takes a response, says whether its last bytes could be sent on, and notes where they lay. */
 class Receiver implements ResponseReceiver {
   readonly awaitsUpgrade = false;
+  readonly matchesUpstreamScheme = false;
   readonly requestFraming = Framing.NONE;
   readonly requestTrailers = null;
   readonly bufferLimitBytes = 1024 * 1024;
