@@ -85,7 +85,7 @@ export {
 } from './discovery/response-file.ts';
 export { openTextResponse } from './discovery/response-text.ts';
 export { RUNTIME_TYPE, type RuntimeResource } from './discovery/runtime-type.ts';
-export { readStoredResource } from './discovery/stored-resource.ts';
+export { readStoredResource, rereadResource } from './discovery/stored-resource.ts';
 export { type ConfigFault, type FaultSeverity, formatFault, hasErrors } from './fault.ts';
 export { bootstrapSchema, type ProtoComments } from './json-schema/bootstrap-schema.ts';
 export { ClientResourceStatus } from './proto/generated/enums.ts';

@@ -16,7 +16,6 @@ import type {
   VirtualHostSnapshot,
 } from '../../snapshot/index.ts';
 import { checkImpliedExtensions, impliedByCluster, impliedByListener } from '../bootstrap/implied-extensions.ts';
-import { unpackAny } from '../proto/any.ts';
 import type { MessageTypes } from '../proto/generated/messages.ts';
 import { protoSchema } from '../proto/root.ts';
 import { decodeMessage } from '../proto/wire.ts';
@@ -190,16 +189,6 @@ export class DiscoverableResources {
     );
   }
 
-  /** A table that has been read before, for somebody else. @param message in its binary form. */
-  rereadRoutes<View extends RoutesView>(
-    message: Uint8Array,
-    view: View,
-    clusterNames: Iterable<string>,
-  ): { readonly table: RouteTableSnapshot | undefined; readonly errors: readonly string[] } {
-    const { read, errors } = readAgain(this.routes([view], clusterNames), message, 'route_config');
-    return { table: read?.get(view), errors };
-  }
-
   /** For one response. @param views of those who want the filter. @param clusterNames of those that there are. */
   httpFilters<View extends FilterView>(
     views: Iterable<View>,
@@ -218,16 +207,6 @@ export class DiscoverableResources {
       }
       return read;
     });
-  }
-
-  /** One that has been read before, for somebody else. @param message in its binary form. */
-  rereadFilter<View extends FilterView>(
-    message: Uint8Array,
-    view: View,
-    clusterNames: Iterable<string>,
-  ): { readonly configured: ConfiguredFilter | undefined; readonly errors: readonly string[] } {
-    const { read, errors } = readAgain(this.httpFilters([view], clusterNames), message, 'typed_extension_config');
-    return { configured: read?.get(view), errors };
   }
 
   /** For one response. @param uses what it is wanted as. */
@@ -280,22 +259,6 @@ function onlyWithin(place: string, at: string, faults: FaultSink): FaultSink {
     error: (path, text) => told(path, (own) => faults.error(own, text)),
     warning: (path, text) => told(path, (own) => faults.warning(own, text)),
   };
-}
-
-/** @param message in its binary form. @returns nothing read where there are errors. */
-function readAgain<Resource>(
-  type: ResourceType<Resource>,
-  message: Uint8Array,
-  at: string,
-): { readonly read: Resource | undefined; readonly errors: readonly string[] } {
-  const errors: string[] = [];
-  const faults: FaultSink = {
-    error: (place, text) => void errors.push(`${place}: ${text}`),
-    warning: () => {},
-  };
-  const content = unpackAny({ type_url: `type.googleapis.com/${type.typeName}`, value: message });
-  const read = content && type.read(content, at, faults);
-  return { read: errors.length === 0 ? read?.resource : undefined, errors };
 }
 
 /** What several find is told once. */

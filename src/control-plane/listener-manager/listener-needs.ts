@@ -2,10 +2,11 @@
 // filter chains do. Main thread.
 
 import type { ListenerSettings } from '../../snapshot/index.ts';
-import type { FilterLease, FilterLeases } from '../filters/filter-configs.ts';
-import type { RouteLease, RouteLeases } from '../routes/route-tables.ts';
+import type { ResourceLease } from '../discovery/resource-lease.ts';
+import type { FilterLeases } from '../filters/filter-configs.ts';
+import type { RouteLeases } from '../routes/route-tables.ts';
 import { SecretNeeds } from '../secrets/secret-needs.ts';
-import type { SecretLease, SecretLeases } from '../secrets/secrets.ts';
+import type { SecretLeases } from '../secrets/secrets.ts';
 import { httpFiltersOf } from './listener-snapshot.ts';
 
 export interface ListenerNeedsSources {
@@ -15,7 +16,7 @@ export interface ListenerNeedsSources {
 }
 
 export class ListenerNeeds {
-  readonly #leases: readonly (RouteLease | FilterLease | SecretLease)[];
+  readonly #leases: readonly ResourceLease[];
 
   /** @returns undefined for a listener all of which stands in its configuration. */
   static of(settings: ListenerSettings, { routes, filters, secrets }: ListenerNeedsSources): ListenerNeeds | undefined {
@@ -38,7 +39,7 @@ export class ListenerNeeds {
     return leases.length === 0 ? undefined : new ListenerNeeds(leases);
   }
 
-  private constructor(leases: readonly (RouteLease | FilterLease | SecretLease)[]) {
+  private constructor(leases: readonly ResourceLease[]) {
     this.#leases = leases;
   }
 

@@ -4,53 +4,16 @@
 //   a request finds no virtual host ──▶ asked for by `<table>/<host>` ──▶ it comes, or there is none, or it takes too long
 //                                                                          └──▶ everybody who waits is told
 
-import type { Clock } from '../../base/clock.ts';
 import { errorMessage } from '../../base/errors.ts';
-import type { FaultBoundary } from '../../base/fault-boundary.ts';
 import { TimeSlice } from '../../base/time-slice.ts';
-import {
-  type DiscoverableResources,
-  type DiscoveredResponse,
-  type ReadHost,
-  type RoutesView,
-  readStoredResource,
-} from '../../config/index.ts';
-import type { Logger } from '../../log/index.ts';
-import type { ConfigSourceSettings, VirtualHostSnapshot } from '../../snapshot/index.ts';
+import { type DiscoveredResponse, type ReadHost, type RoutesView, readStoredResource } from '../../config/index.ts';
+import type { ConfigSourceSettings, RouteTableSnapshot, VirtualHostSnapshot } from '../../snapshot/index.ts';
 import { ROUTE_DISCOVERY_STATS } from '../../stats/index.ts';
-import { Holdings, type HoldingsSource } from '../holdings.ts';
+import { Feed, type ReferringDependencies } from '../discovery/feed.ts';
+import type { MainResource } from '../discovery/published-kind.ts';
 import { type DemandAnswer, OpenDemands } from '../open-demands.ts';
-import { FirstAnswer } from '../subscription/first-answer.ts';
-import type { Subscription, SubscriptionOwner, Subscriptions } from '../subscription/subscription.ts';
-import { SubscriptionStats } from '../subscription/subscription-stats.ts';
 
 const FILE = 'src/control-plane/routes/discovered-hosts.ts';
-
-export interface DiscoveredHostsDependencies extends HoldingsSource {
-  readonly subscriptions: Subscriptions;
-  readonly clock: Clock;
-  readonly faults: FaultBoundary;
-  readonly log: Logger;
-  /** XXH64. */
-  readonly hash: (text: string) => bigint;
-  readonly discoverable: () => DiscoverableResources;
-  readonly clusterNames: () => Iterable<string>;
-  readonly onDeprecatedFields: (fields: ReadonlyMap<string, number>) => void;
-}
-
-/** The table that they belong to. */
-export interface HostedTable<View> {
-  readonly name: string;
-  /** In force, in its binary form. */
-  message(): Uint8Array;
-  views(): readonly View[];
-  /** Domains of the virtual hosts that stand in it. */
-  domains(): Iterable<string>;
-  /** There are others now. @throws WeirError WEIR_SHARED_MEMORY_FULL; all is as before then. */
-  onHostsChanged(): void;
-  /** The first answer has come, or is waited for no longer. */
-  onHostsAnswered(): void;
-}
 
 interface KnownHost<View> {
   readonly message: Uint8Array;
@@ -62,58 +25,58 @@ interface KnownHost<View> {
 /** By the names of resources. */
 export type KnownHosts<View> = ReadonlyMap<string, KnownHost<View>>;
 
-export class DiscoveredHosts<View extends RoutesView> implements SubscriptionOwner<ReadHost<View>> {
-  readonly #table: HostedTable<View>;
+export class DiscoveredHosts<View extends RoutesView> {
+  readonly #table: MainResource<View, RouteTableSnapshot>;
   readonly #source: ConfigSourceSettings;
-  readonly #deps: DiscoveredHostsDependencies;
-  readonly #holdings: Holdings;
+  readonly #deps: ReferringDependencies;
+  readonly #feed: Feed<ReadHost<View>>;
   readonly #block;
-  readonly #answer: FirstAnswer;
-  readonly #subscription: Subscription;
   readonly #demands: OpenDemands;
   /** Names that the server has been asked for. */
   readonly #asked = new Set<string>();
   #hosts: KnownHosts<View> = new Map();
   /** How often all of them have been read anew. */
   #readings = 0;
-  #isClosed = false;
 
-  /** @param prefix of its stats, with its dot. */
+  /** @param table that they belong to. @param statPrefix of its stats, with its dot. */
   constructor(
-    table: HostedTable<View>,
+    table: MainResource<View, RouteTableSnapshot>,
     source: ConfigSourceSettings,
-    prefix: string,
-    deps: DiscoveredHostsDependencies,
+    statPrefix: string,
+    deps: ReferringDependencies,
   ) {
-    const { clock, hash, log, subscriptions } = deps;
+    const { clock, log, discoverable, clusterNames } = deps;
     this.#table = table;
     this.#source = source;
     this.#deps = deps;
-    this.#holdings = new Holdings(deps);
-    const stats = SubscriptionStats.under(this.#holdings, prefix, clock, hash);
-    this.#block = this.#holdings.scope(prefix).allocate(ROUTE_DISCOVERY_STATS);
-    const what = `virtual hosts of route configuration ${table.name}`;
-    this.#answer = new FirstAnswer(what, source.initialFetchTimeoutMs, { clock, log, stats });
-    deps.faults.run('the first answer about virtual hosts', () =>
-      this.#answer.promise.then(() => table.onHostsAnswered()),
+    this.#feed = new Feed(
+      {
+        what: `virtual hosts of route configuration ${table.name}`,
+        source,
+        names: undefined,
+        prefix: `${table.name}/`,
+        statPrefix,
+        type: () => discoverable().virtualHosts(table.message, table.views(), clusterNames()),
+        take: (response) => this.#take(response),
+        onAnswered: () => table.checkReady(),
+      },
+      deps,
     );
+    this.#block = this.#feed.holdings.scope(statPrefix).allocate(ROUTE_DISCOVERY_STATS);
     this.#demands = new OpenDemands(clock, (name) => {
       log.ofFile(FILE).debug(`virtual host ${name} has not come in time`);
       this.#unask(name);
     });
-    const type = () => deps.discoverable().virtualHosts(table.message(), table.views(), deps.clusterNames());
-    const prefixOfNames = `${table.name}/`;
-    const request = { source, names: undefined, prefix: prefixOfNames, type, stats, owner: this };
-    this.#subscription = subscriptions.subscribe(request);
   }
 
   /** Once. */
   start(): void {
-    this.#subscription.start();
+    this.#feed.start();
   }
 
-  get isAnswered(): boolean {
-    return this.#answer.isOver;
+  /** Those that the server tells by itself have come, or are waited for no longer. */
+  get isReady(): boolean {
+    return this.#feed.isReady;
   }
 
   /** As connection managers of this view read them. */
@@ -128,26 +91,14 @@ export class DiscoveredHosts<View extends RoutesView> implements SubscriptionOwn
 
   /** A request wants it. @param host in lower case. */
   demand(host: string, answer: DemandAnswer): void {
-    if (this.#isClosed || this.#covers(host)) {
-      answer(!this.#isClosed);
+    if (this.#feed.isStopped || this.#covers(host)) {
+      answer(!this.#feed.isStopped);
       return;
     }
     const name = `${this.#table.name}/${host}`;
     if (!this.#demands.add(name, this.#source.initialFetchTimeoutMs, answer)) return;
     this.#asked.add(name);
-    this.#subscription.ask?.(name);
-  }
-
-  onFailed(): void {
-    this.#answer.came();
-  }
-
-  async onResponse(response: DiscoveredResponse<ReadHost<View>>): Promise<readonly string[]> {
-    try {
-      return this.#isClosed ? [] : await this.#take(response);
-    } finally {
-      this.#answer.came();
-    }
+    this.#feed.ask(name);
   }
 
   /** All of them as they are read in another table, or for others. What may not be there is left out. */
@@ -188,7 +139,7 @@ export class DiscoveredHosts<View extends RoutesView> implements SubscriptionOwn
         refused.add(name);
       }
       if (slice.isOverNow()) await slice.rest();
-      if (this.#isClosed) return [];
+      if (this.#feed.isStopped) return [];
     }
     refusals.push(...this.#enact(come, response.removed, readings !== this.#readings));
     for (const name of refused) this.#settle(name, false);
@@ -201,7 +152,7 @@ export class DiscoveredHosts<View extends RoutesView> implements SubscriptionOwn
     const next = new Map(former);
     for (const name of removed) next.delete(name);
     const refusals: string[] = [];
-    const owners = ownersOf(next, this.#table.domains());
+    const owners = ownersOf(next, domainsOfTable(this.#table));
     for (const [name, host] of come) {
       const taken = domainsOf(host).find((domain) => (owners.get(domain) ?? name) !== name);
       if (taken === undefined) {
@@ -212,8 +163,8 @@ export class DiscoveredHosts<View extends RoutesView> implements SubscriptionOwn
     const isOther = come.size > refusals.length || next.size !== former.size;
     try {
       this.#hosts = next;
-      if (isOutdated) this.#hosts = this.reread(this.#table.message(), this.#table.views());
-      if (isOther) this.#table.onHostsChanged();
+      if (isOutdated) this.#hosts = this.reread(this.#table.message, this.#table.views());
+      if (isOther) this.#table.publishAgain();
     } catch (error) {
       this.#hosts = former;
       for (const name of [...come.keys(), ...removed]) this.#settle(name, false);
@@ -250,22 +201,26 @@ export class DiscoveredHosts<View extends RoutesView> implements SubscriptionOwn
   }
 
   #unask(name: string): void {
-    if (this.#asked.delete(name)) this.#subscription.unask?.(name);
+    if (this.#asked.delete(name)) this.#feed.unask(name);
   }
 
   /** Nothing is asked for any more, and nobody waits. */
   stop(): void {
-    this.#isClosed = true;
-    this.#subscription.close();
-    this.#answer.close();
+    this.#feed.stop();
     this.#demands.close();
   }
 
   /** The table has none of them any more. Once. */
   close(): void {
     this.stop();
-    this.#holdings.close();
+    this.#feed.close();
   }
+}
+
+/** Of the virtual hosts that stand in it; all views have the same. */
+function domainsOfTable(table: MainResource<unknown, RouteTableSnapshot>): readonly string[] {
+  const [content] = table.contents().values();
+  return content?.virtualHosts.flatMap(({ domains }) => domains) ?? [];
 }
 
 /** Those of all views are the same. */

@@ -1,34 +1,15 @@
 // Scopes that come by discovery: asks for all there are, and says which of them take effect. What may not be is refused for itself, with
 // the one before it kept, as far as its key is still free. Main thread; rests between two resources.
 
-import type { Clock } from '../../base/clock.ts';
 import { errorMessage } from '../../base/errors.ts';
-import type { FaultBoundary } from '../../base/fault-boundary.ts';
 import { TimeSlice } from '../../base/time-slice.ts';
-import type { DiscoverableResources, DiscoveredResponse } from '../../config/index.ts';
-import type { Logger } from '../../log/index.ts';
+import type { DiscoveredResponse } from '../../config/index.ts';
 import type { ConfigSourceSettings, ScopedRoutesSettings, ScopeSettings } from '../../snapshot/index.ts';
 import { cleanStatName, SCOPE_DISCOVERY_STATS } from '../../stats/index.ts';
-import { Holdings, type HoldingsSource } from '../holdings.ts';
+import { Feed, type ReferringDependencies } from '../discovery/feed.ts';
 import type { RefusedResource } from '../resource-record.ts';
-import { FirstAnswer } from '../subscription/first-answer.ts';
-import type { Subscription, SubscriptionOwner, Subscriptions } from '../subscription/subscription.ts';
-import { SubscriptionStats } from '../subscription/subscription-stats.ts';
 import { ScopeChoice } from './scope-choice.ts';
 import type { ScopeSet } from './scope-set.ts';
-
-export interface DiscoveredScopesDependencies extends HoldingsSource {
-  readonly subscriptions: Subscriptions;
-  readonly clock: Clock;
-  readonly faults: FaultBoundary;
-  readonly log: Logger;
-  /** XXH64. */
-  readonly hash: (text: string) => bigint;
-  /** Of the bootstrap in force. */
-  readonly discoverable: () => DiscoverableResources;
-  readonly clusterNames: () => Iterable<string>;
-  readonly onDeprecatedFields: (fields: ReadonlyMap<string, number>) => void;
-}
 
 /** A scope as it came. */
 interface ReadScope {
@@ -46,54 +27,57 @@ export interface DumpedScopes {
   readonly refused: (RefusedResource & { readonly version: string; readonly updatedMs: number }) | undefined;
 }
 
-export class DiscoveredScopes implements SubscriptionOwner<ScopeSettings> {
+export class DiscoveredScopes {
   readonly name: string;
-  readonly #deps: DiscoveredScopesDependencies;
+  readonly #deps: ReferringDependencies;
   readonly #set: ScopeSet;
   readonly #onAnswered: () => void;
-  readonly #holdings: Holdings;
+  readonly #feed: Feed<ScopeSettings>;
   readonly #block;
-  readonly #answer: FirstAnswer;
-  readonly #subscription: Subscription;
   #messages = new Map<string, Uint8Array>();
   #version = '';
   #updatedMs = 0;
   #refused: DumpedScopes['refused'];
-  #isClosed = false;
 
-  /** @param statPrefix of the connection manager. @param onAnswered told when there are scopes, or none are waited for. */
+  /** @param managerPrefix of the connection manager. @param onAnswered told when there are scopes, or none are waited for. */
   constructor(
     settings: ScopedRoutesSettings,
     source: ConfigSourceSettings,
-    statPrefix: string,
+    managerPrefix: string,
     set: ScopeSet,
-    deps: DiscoveredScopesDependencies,
+    deps: ReferringDependencies,
     onAnswered: () => void,
   ) {
-    const { clock, hash, log, subscriptions } = deps;
+    const { discoverable, clusterNames } = deps;
     const { name } = settings;
     this.name = name;
     this.#deps = deps;
     this.#set = set;
     this.#onAnswered = onAnswered;
-    const prefix = `http.${statPrefix}.scoped_rds.${cleanStatName(name)}.`;
-    this.#holdings = new Holdings(deps);
-    const stats = SubscriptionStats.under(this.#holdings, prefix, clock, hash);
-    this.#block = this.#holdings.scope(prefix).allocate(SCOPE_DISCOVERY_STATS);
-    this.#answer = new FirstAnswer(`scoped routes ${name}`, source.initialFetchTimeoutMs, { clock, log, stats });
-    deps.faults.run('the first answer about scopes', () => this.#answer.promise.then(onAnswered));
-    const type = () => deps.discoverable().scopes(settings, deps.clusterNames());
-    this.#subscription = subscriptions.subscribe({ source, names: undefined, type, stats, owner: this });
+    const statPrefix = `http.${managerPrefix}.scoped_rds.${cleanStatName(name)}.`;
+    this.#feed = new Feed(
+      {
+        what: `scoped routes ${name}`,
+        source,
+        names: undefined,
+        statPrefix,
+        type: () => discoverable().scopes(settings, clusterNames()),
+        take: (response) => this.#take(response),
+        onAnswered,
+      },
+      deps,
+    );
+    this.#block = this.#feed.holdings.scope(statPrefix).allocate(SCOPE_DISCOVERY_STATS);
   }
 
   /** Once. */
   start(): void {
-    this.#subscription.start();
+    this.#feed.start();
   }
 
   /** There are scopes, or none are waited for any longer. */
-  get isAnswered(): boolean {
-    return this.#answer.isOver;
+  get isReady(): boolean {
+    return this.#feed.isReady;
   }
 
   dump(): DumpedScopes {
@@ -101,24 +85,11 @@ export class DiscoveredScopes implements SubscriptionOwner<ScopeSettings> {
     return { name: this.name, version: this.#version, updatedMs: this.#updatedMs, messages, refused: this.#refused };
   }
 
-  onFailed(): void {
-    this.#answer.came();
-  }
-
-  async onResponse(response: DiscoveredResponse<ScopeSettings>): Promise<readonly string[]> {
-    try {
-      return this.#isClosed ? [] : await this.#take(response);
-    } finally {
-      this.#answer.came();
-      this.#onAnswered();
-    }
-  }
-
   async #take(response: DiscoveredResponse<ScopeSettings>): Promise<readonly string[]> {
     const { version } = response;
     const refused: RefusedResource[] = [];
     const read = await this.#read(response, refused);
-    if (this.#isClosed) return [];
+    if (this.#feed.isStopped) return [];
     const hasNameless = refused.some(({ name }) => name === '');
     const named = new Set(response.names);
     const gone =
@@ -146,6 +117,8 @@ export class DiscoveredScopes implements SubscriptionOwner<ScopeSettings> {
       this.#version = version;
       this.#updatedMs = updatedMs;
     }
+    // Tables that were waited for may be among those that are not wanted any more.
+    this.#onAnswered();
     return refused.map(({ name, error }) => (name === '' ? error : `scope ${name}: ${error}`));
   }
 
@@ -158,7 +131,7 @@ export class DiscoveredScopes implements SubscriptionOwner<ScopeSettings> {
     const seen = new Set<string>();
     const slice = new TimeSlice();
     for (const offered of response.offered()) {
-      if (this.#isClosed) break;
+      if (this.#feed.isStopped) break;
       const resource = offered.read();
       const { name, message } = resource;
       for (const warning of resource.warnings) log.warning(warning);
@@ -198,14 +171,11 @@ export class DiscoveredScopes implements SubscriptionOwner<ScopeSettings> {
 
   /** Nothing is asked for any more. */
   stop(): void {
-    this.#isClosed = true;
-    this.#subscription.close();
-    this.#answer.close();
+    this.#feed.stop();
   }
 
   /** Nobody wants it any more. Once. */
   close(): void {
-    this.stop();
-    this.#holdings.close();
+    this.#feed.close();
   }
 }

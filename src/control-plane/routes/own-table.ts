@@ -2,8 +2,8 @@
 
 import type { PublishedRoutes, RouteTableSnapshot } from '../../snapshot/index.ts';
 import { Holdings, type HoldingsSource } from '../holdings.ts';
-import type { RoutesPublisher } from './discovered-table.ts';
 import { allocateFilterCells, allocateRouteStats } from './route-stats.ts';
+import type { RoutesPublisher } from './route-table-kind.ts';
 
 export interface OwnTableDependencies extends HoldingsSource {
   readonly workers: RoutesPublisher;

@@ -9,8 +9,9 @@ import type {
   ScopedRoutesSettings,
   ScopeSettings,
 } from '../../snapshot/index.ts';
+import type { PublishedLease } from '../discovery/resource-lease.ts';
 import { settingsText } from '../same-settings.ts';
-import type { RouteLease, RouteTables } from './route-tables.ts';
+import type { RouteTables } from './route-tables.ts';
 
 /** Brings scopes to the workers; WorkerPool does. */
 export interface ScopesPublisher {
@@ -29,7 +30,7 @@ interface ActiveScope {
   /** Of two scopes that are the same it is the same. */
   readonly text: string;
   /** Null while nobody has asked for its table. */
-  lease: RouteLease | null;
+  lease: PublishedLease | null;
 }
 
 export class ScopeSet {
@@ -139,7 +140,7 @@ export class ScopeSet {
    * A request wants the table of an on-demand scope: it is asked for, unless it has been.
    * @returns undefined for a key that no scope has. @throws WeirError WEIR_SHARED_MEMORY_FULL.
    */
-  activate(key: readonly string[]): RouteLease | undefined {
+  activate(key: readonly string[]): PublishedLease | undefined {
     const scope = this.#scopeOf(key);
     if (scope === undefined) return undefined;
     scope.lease ??= this.#lease(scope.settings);
@@ -165,7 +166,7 @@ export class ScopeSet {
     this.#scopes = new Map();
   }
 
-  #lease({ routes }: ScopeSettings): RouteLease {
+  #lease({ routes }: ScopeSettings): PublishedLease {
     if (!('tableName' in routes)) return this.#deps.tables.own(routes);
     const { filters, isOutbound, routeSource } = this.#settings;
     // A scope that names a table without it is refused when it is read.

@@ -2,19 +2,21 @@
 
 import type { FaultBoundary } from '../../base/fault-boundary.ts';
 import type { PublishedScopes, ScopedRoutesSettings } from '../../snapshot/index.ts';
+import type { ReferringDependencies } from '../discovery/feed.ts';
+import { leaseOf, type PublishedLease, type ResourceLease } from '../discovery/resource-lease.ts';
 import { type DemandAnswer, OpenDemands } from '../open-demands.ts';
 import { settingsText } from '../same-settings.ts';
-import { DiscoveredScopes, type DiscoveredScopesDependencies, type DumpedScopes } from './discovered-scopes.ts';
-import type { RouteLease, RouteLeases } from './route-tables.ts';
+import { SharedByKey } from '../shared-by-key.ts';
+import { DiscoveredScopes, type DumpedScopes } from './discovered-scopes.ts';
+import type { RouteLeases } from './route-tables.ts';
 import { ScopeSet, type ScopeSetDependencies } from './scope-set.ts';
 
-export interface ScopeSetsDependencies extends ScopeSetDependencies, DiscoveredScopesDependencies {}
+export interface ScopeSetsDependencies extends ScopeSetDependencies, ReferringDependencies {}
 
 class SharedSet {
   readonly set: ScopeSet;
   /** Undefined where its scopes stand in the configuration. */
   readonly discovered: DiscoveredScopes | undefined;
-  users = 0;
   /** Requests that wait for tables, by key as text. */
   readonly demands: OpenDemands;
   readonly #faults: FaultBoundary;
@@ -40,7 +42,7 @@ class SharedSet {
   }
 
   get isReady(): boolean {
-    return this.discovered?.isAnswered !== false && this.set.isReady;
+    return this.discovered?.isReady !== false && this.set.isReady;
   }
 
   get whenReady(): Promise<void> {
@@ -55,7 +57,7 @@ class SharedSet {
   demand(key: readonly string[], answer: DemandAnswer): void {
     const text = JSON.stringify(key);
     if (!this.demands.add(text, 0, answer)) return;
-    let lease: RouteLease | undefined;
+    let lease: ResourceLease | undefined;
     try {
       lease = this.set.activate(key);
     } catch {
@@ -74,6 +76,13 @@ class SharedSet {
     });
   }
 
+  /** Nothing is asked for any more. */
+  stop(): void {
+    this.demands.close();
+    this.discovered?.stop();
+  }
+
+  /** Nobody wants it any more. Once. */
   close(): void {
     this.demands.close();
     this.discovered?.close();
@@ -83,44 +92,24 @@ class SharedSet {
 
 export class ScopeSets implements Pick<RouteLeases, 'leaseScopes'> {
   readonly #deps: ScopeSetsDependencies;
-  readonly #sets = new Map<string, SharedSet>();
+  readonly #sets = new SharedByKey<SharedSet>((shared) => shared.close());
   #lastId = 0;
 
   constructor(deps: ScopeSetsDependencies) {
     this.#deps = deps;
   }
 
-  leaseScopes(settings: ScopedRoutesSettings, statPrefix: string): RouteLease {
-    const key = settingsText(settings)!;
-    const known = this.#sets.get(key);
-    const shared = known ?? new SharedSet(++this.#lastId, settings, statPrefix, this.#deps);
-    this.#sets.set(key, shared);
-    shared.users += 1;
-    if (known === undefined) shared.discovered?.start();
-    let isReleased = false;
+  leaseScopes(settings: ScopedRoutesSettings, managerPrefix: string): PublishedLease {
+    const make = (): SharedSet => new SharedSet(++this.#lastId, settings, managerPrefix, this.#deps);
+    const { thing: shared, isNew, release } = this.#sets.lease(settingsText(settings)!, make);
+    if (isNew) shared.discovered?.start();
     const { name } = settings;
-    return {
-      id: shared.set.id,
-      name,
-      target: `ScopedRdsConfigSubscription init ${name}`,
-      get isReady() {
-        return shared.isReady;
-      },
-      whenReady: shared.whenReady,
-      release: () => {
-        if (isReleased) return;
-        isReleased = true;
-        shared.users -= 1;
-        if (shared.users > 0) return;
-        this.#sets.delete(key);
-        shared.close();
-      },
-    };
+    return leaseOf({ id: shared.set.id, name, target: `ScopedRdsConfigSubscription init ${name}` }, shared, release);
   }
 
   /** A request wants the table of a scope that has one on demand. @param id of the set. */
   demand(id: number, key: readonly string[], answer: DemandAnswer): void {
-    const shared = [...this.#sets.values()].find(({ set }) => set.id === id);
+    const shared = [...this.#sets].find(({ set }) => set.id === id);
     // It may have gone meanwhile.
     if (shared === undefined) answer(false);
     else shared.demand(key, answer);
@@ -128,12 +117,12 @@ export class ScopeSets implements Pick<RouteLeases, 'leaseScopes'> {
 
   /** What workers are to know that start now; of their tables they know before. */
   *published(): Iterable<PublishedScopes> {
-    for (const { set } of this.#sets.values()) yield set.published;
+    for (const { set } of this.#sets) yield set.published;
   }
 
   /** Those that come by discovery. */
   dump(): DumpedScopes[] {
-    return [...this.#sets.values()].flatMap(({ discovered }) => discovered?.dump() ?? []);
+    return [...this.#sets].flatMap(({ discovered }) => discovered?.dump() ?? []);
   }
 
   /** What could not be had, and why. */
@@ -143,9 +132,6 @@ export class ScopeSets implements Pick<RouteLeases, 'leaseScopes'> {
 
   /** Nothing is asked for any more. */
   close(): void {
-    for (const { demands, discovered } of this.#sets.values()) {
-      demands.close();
-      discovered?.stop();
-    }
+    for (const shared of this.#sets) shared.stop();
   }
 }

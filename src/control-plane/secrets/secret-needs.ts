@@ -1,10 +1,11 @@
 // The secrets that somebody waits for before it serves, and keeps while it does. Main thread.
 
 import type { SecretReference, TlsSettings } from '../../snapshot/index.ts';
-import type { SecretLease, SecretLeases } from './secrets.ts';
+import type { ResourceLease } from '../discovery/resource-lease.ts';
+import type { SecretLeases } from './secrets.ts';
 
 export class SecretNeeds {
-  readonly leases: readonly SecretLease[];
+  readonly leases: readonly ResourceLease[];
 
   /** @returns undefined where nothing comes by discovery. */
   static of(contexts: Iterable<TlsSettings | undefined>, secrets: SecretLeases): SecretNeeds | undefined {
@@ -13,7 +14,7 @@ export class SecretNeeds {
     return wanted.length === 0 ? undefined : new SecretNeeds(wanted.map((secret) => secrets.lease(secret)));
   }
 
-  private constructor(leases: readonly SecretLease[]) {
+  private constructor(leases: readonly ResourceLease[]) {
     this.leases = leases;
   }
 

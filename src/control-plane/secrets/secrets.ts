@@ -2,24 +2,13 @@
 
 import type { SecretMessage } from '../../config/index.ts';
 import type { ConfigSourceSettings, SecretReference } from '../../snapshot/index.ts';
+import { leaseOf, type ResourceLease } from '../discovery/resource-lease.ts';
 import { settingsText } from '../same-settings.ts';
+import { SharedByKey } from '../shared-by-key.ts';
 import { DiscoveredSecret, type DiscoveredSecretDependencies, type DumpedSecret } from './discovered-secret.ts';
 
-/** A secret that somebody wants. */
-export interface SecretLease {
-  readonly name: string;
-  /** As listings name what is waited for. */
-  readonly target: string;
-  /** It has come, or is not waited for any longer. */
-  readonly isReady: boolean;
-  /** Resolves with that; perhaps never when it has been given back. */
-  readonly whenReady: Promise<void>;
-  /** Idempotent. */
-  release(): void;
-}
-
 export interface SecretLeases {
-  lease(secret: SecretReference): SecretLease;
+  lease(secret: SecretReference): ResourceLease;
 }
 
 /** Has what is made of a secret be made anew. @returns when it is. */
@@ -27,43 +16,41 @@ export type OnSecretChanged = (key: string, name: string) => Promise<void>;
 
 export class Secrets implements SecretLeases {
   readonly #deps: DiscoveredSecretDependencies;
-  readonly #secrets = new Map<string, DiscoveredSecret>();
+  readonly #secrets = new SharedByKey<DiscoveredSecret>((secret) => secret.close());
   onChanged: OnSecretChanged = async () => {};
 
   constructor(deps: DiscoveredSecretDependencies) {
     this.#deps = deps;
   }
 
-  lease(reference: SecretReference): SecretLease {
-    const key = secretKey(reference.name, reference.source);
-    const known = this.#secrets.get(key);
-    const secret = known ?? this.#open(key, reference);
-    const release = secret.lease(reference);
-    if (known === undefined) secret.start();
-    return {
-      name: reference.name,
-      target: `SdsApi ${reference.name}`,
-      get isReady() {
-        return secret.isReady;
-      },
-      whenReady: secret.whenReady,
-      release,
+  lease(reference: SecretReference): ResourceLease {
+    const { name, source } = reference;
+    const key = secretKey(name, source);
+    const make = () => new DiscoveredSecret(reference, this.#deps, () => this.onChanged(key, name));
+    const shared = this.#secrets.lease(key, make);
+    const secret = shared.thing;
+    const endUse = secret.lease(reference);
+    if (shared.isNew) secret.start();
+    const release = (): void => {
+      endUse();
+      shared.release();
     };
+    return leaseOf({ name, target: `SdsApi ${name}` }, secret, release);
   }
 
   /** Undefined for one that has not come. */
   find(name: string, source: ConfigSourceSettings): SecretMessage | undefined {
-    return this.#secrets.get(secretKey(name, source))?.secret;
+    return this.#secrets.find(secretKey(name, source))?.secret;
   }
 
   /** Files that secrets of a name say that they consist of cannot be used. */
   rotationFailed(name: string): void {
-    for (const secret of this.#secrets.values()) if (secret.name === name) secret.rotationFailed();
+    for (const secret of this.#secrets) if (secret.name === name) secret.rotationFailed();
   }
 
   /** All that are wanted. */
   dump(): DumpedSecret[] {
-    return [...this.#secrets.values()].map((secret) => secret.dump());
+    return [...this.#secrets].map((secret) => secret.dump());
   }
 
   /** Those that could not be had, and why. */
@@ -73,14 +60,7 @@ export class Secrets implements SecretLeases {
 
   /** Nothing is asked for any more. */
   close(): void {
-    for (const secret of this.#secrets.values()) secret.close();
-  }
-
-  #open(key: string, reference: SecretReference): DiscoveredSecret {
-    const onChanged = (): Promise<void> => this.onChanged(key, reference.name);
-    const secret = new DiscoveredSecret(reference, this.#deps, onChanged, () => this.#secrets.delete(key));
-    this.#secrets.set(key, secret);
-    return secret;
+    for (const secret of this.#secrets) secret.stop();
   }
 }
 

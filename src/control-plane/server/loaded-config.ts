@@ -6,12 +6,11 @@ import { HealthMask } from '../../wasm/shared-memory.ts';
 import type { ActiveHost } from '../cluster-manager/active-host.ts';
 import type { ClusterManager } from '../cluster-manager/cluster-manager.ts';
 import type { ManagedCluster } from '../cluster-manager/managed-cluster.ts';
-import type { DumpedFilter } from '../filters/discovered-filter.ts';
+import type { DumpedResource } from '../discovery/named-resource.ts';
 import type { FilterConfigs } from '../filters/filter-configs.ts';
 import type { ListenerManager } from '../listener-manager/listener-manager.ts';
 import type { ResourceRecord } from '../resource-record.ts';
 import type { DumpedScopes } from '../routes/discovered-scopes.ts';
-import type { DumpedRoutes } from '../routes/discovered-table.ts';
 import type { RouteTables } from '../routes/route-tables.ts';
 import type { ScopeSets } from '../routes/scope-sets.ts';
 import type { DumpedSecret } from '../secrets/discovered-secret.ts';
@@ -79,7 +78,7 @@ export class LoadedConfig {
   }
 
   /** Those that come by discovery, or could not. */
-  routes(): readonly DumpedRoutes[] {
+  routes(): readonly DumpedResource[] {
     return this.#routes.dump();
   }
 
@@ -94,7 +93,7 @@ export class LoadedConfig {
   }
 
   /** The same of filters' configurations. */
-  filters(): readonly DumpedFilter[] {
+  filters(): readonly DumpedResource[] {
     return this.#filters.dump();
   }
 

@@ -200,7 +200,7 @@ describe('route tables by discovery', () => {
     world.answer('1', [table(1)]);
     const refusals = world.answer('2', [table(2, { virtual_hosts: [{ name: 'v', domains: [] }] })]);
     assert.match(refusals.join(), /^route configuration table: resources\[0\]\.virtual_hosts\[0\]\.domains/);
-    assert.match(world.answer('3', [table(3), table(4)]).join(), /holds 2 route configurations of this name/);
+    assert.match(world.answer('3', [table(3), table(4)]).join(), /it holds 2 of this name/);
     assert.equal(world.sent.length, 1);
     const [{ accepted, refused }] = world.tables.dump() as [ReturnType<RouteTables['dump']>[0]];
     assert.deepEqual([accepted!.version, refused!.version], ['1', '3']);

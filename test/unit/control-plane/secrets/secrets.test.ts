@@ -4,28 +4,16 @@ import assert from 'node:assert/strict';
 import { copyFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { type DiscoveredResponse, offerRawResource, UnknownFieldPolicy } from '../../../../src/config/index.ts';
+import type { DiscoveredResponse } from '../../../../src/config/index.ts';
 import { SecretNeeds } from '../../../../src/control-plane/secrets/secret-needs.ts';
 import { Secrets, secretKey } from '../../../../src/control-plane/secrets/secrets.ts';
-import type { SubscriptionRequest } from '../../../../src/control-plane/subscription/subscription.ts';
-import { Loggers } from '../../../../src/log/index.ts';
 import type { ConfigSourceSettings, SecretReference } from '../../../../src/snapshot/index.ts';
 import { clusterNamed, type JsonObject, mustLoad } from '../../../support/bootstrap.ts';
 import { CertificateFolder, type TestCertificate } from '../../../support/certificates.ts';
-import { bytesOf } from '../../../support/control-plane.ts';
-import { NO_FAULTS } from '../../../support/faults.ts';
-import { ManualClock } from '../../../support/manual-clock.ts';
-import { statsFixture } from '../../../support/stats.ts';
+import { ANY_SOURCE, DiscoveryWorld, FETCH_LIMIT_MS } from '../../../support/discovery-world.ts';
 import { pair } from '../../../support/tls-config.ts';
 
-const TYPE = 'proxy.extensions.transport_sockets.tls.v3.Secret';
-const FETCH_LIMIT_MS = 500;
-
-const SERVER: ConfigSourceSettings = {
-  origin: { kind: 'ads' },
-  resourceGeneration: 'v3',
-  initialFetchTimeoutMs: FETCH_LIMIT_MS,
-};
+const SERVER = ANY_SOURCE;
 const FILE: ConfigSourceSettings = { ...SERVER, origin: { kind: 'file', path: '/secrets', watchedFolder: undefined } };
 
 let folder: CertificateFolder;
@@ -47,35 +35,16 @@ function certified(certificate: Pick<TestCertificate, 'certificatePath' | 'keyPa
   return { name: 'own', tls_certificate: pair(certificate) as JsonObject };
 }
 
-class World {
-  readonly stats = statsFixture();
-  readonly clock = new ManualClock();
-  readonly log: string[] = [];
-  readonly requests: SubscriptionRequest<unknown>[] = [];
+class World extends DiscoveryWorld {
   readonly changed: string[] = [];
   /** Told that files of a refused secret have changed; by their paths. */
   readonly watched = new Map<string, () => void>();
-  closed = 0;
   readonly secrets: Secrets;
 
   constructor() {
-    const { discoverable } = mustLoad({ static_resources: { clusters: [] } });
-    const sink = { write: ({ message }: { message: string }) => void this.log.push(message) };
+    super();
     this.secrets = new Secrets({
-      stats: this.stats.store,
-      memory: this.stats.owner,
-      subscriptions: {
-        subscribe: (request) => {
-          this.requests.push(request as unknown as SubscriptionRequest<unknown>);
-          const close = (): void => {
-            this.closed += 1;
-          };
-          return { start() {}, close };
-        },
-      },
-      clock: this.clock,
-      faults: NO_FAULTS,
-      log: new Loggers({ levels: { default: 'debug' }, threadId: 0, sink }).get('secret'),
+      ...this.dependencies,
       watches: {
         follow: (files, _since, onChanged) => {
           const key = [...files].map((file) => file.path).join();
@@ -83,29 +52,17 @@ class World {
           return () => void this.watched.delete(key);
         },
       },
-      hash: () => 7n,
-      discoverable: () => discoverable,
-      onDeprecatedFields: () => {},
     });
     this.secrets.onChanged = async (key) => void this.changed.push(key);
   }
 
   /** As a source does that has these secrets. */
-  async answer(
+  override answer(
     version: string,
     secrets: readonly JsonObject[],
     response: Partial<DiscoveredResponse<unknown>> = {},
   ): Promise<readonly string[]> {
-    const { type, owner } = this.requests.at(-1)!;
-    const read = type();
-    const typeUrl = `type.googleapis.com/${TYPE}`;
-    const offered = secrets.map((json, index) => {
-      const raw = { name: String(json.name), version: '', typeUrl, bytes: bytesOf(TYPE, json) };
-      return offerRawResource(raw as never, `resources[${index}]`, read, new UnknownFieldPolicy('reject'));
-    });
-    const names = offered.map(({ name }) => name);
-    const whole = { version, extent: 'changes' as const, removed: [], names, warnings: [], offered: () => offered };
-    return await owner.onResponse({ ...whole, ...response });
+    return super.answer(version, secrets, { extent: 'changes', ...response });
   }
 
   value(name: string): number | undefined {
@@ -123,7 +80,7 @@ describe('secrets by discovery', () => {
     assert.deepEqual(world.requests[0]!.names, new Set(['own']));
     other.release();
     other.release();
-    assert.equal(world.closed, 1);
+    assert.equal(world.ended, 1);
     world.requests.pop();
     assert.equal(first.isReady, false);
     assert.deepEqual(await world.answer('1', [certified(one)]), []);
@@ -136,9 +93,9 @@ describe('secrets by discovery', () => {
     assert.equal(world.changed.length, 1);
     assert.equal(world.secrets.dump()[0]!.accepted!.version, '2');
     first.release();
-    assert.equal(world.closed, 1);
+    assert.equal(world.ended, 1);
     second.release();
-    assert.deepEqual([world.closed, world.secrets.dump()], [2, []]);
+    assert.deepEqual([world.ended, world.secrets.dump()], [2, []]);
     assert.equal(world.stats.owner.cells.usedCells, before);
   });
 
@@ -155,7 +112,7 @@ describe('secrets by discovery', () => {
     assert.equal(world.changed.length, 1);
     world.secrets.lease(wanting({ kind: 'validation_context' }));
     assert.match((await world.answer('3', [certified(one)]))[0]!, /is no validation_context, but a tls_certificate/);
-    assert.match((await world.answer('4', [certified(one), certified(one)]))[0]!, /it comes 2 times/);
+    assert.match((await world.answer('4', [certified(one), certified(one)]))[0]!, /it holds 2 of this name/);
   });
 
   it('need not be whole where they are laid over what a context says', async () => {
@@ -226,6 +183,6 @@ describe('secrets by discovery', () => {
     world.clock.turn(FETCH_LIMIT_MS);
     await met;
     needs.release();
-    assert.equal(world.closed, 2);
+    assert.equal(world.ended, 2);
   });
 });
