@@ -12,7 +12,7 @@ import { createServer as createHttp2Server } from 'node:http2';
 import { createServer as createSecureServer, type ServerOptions } from 'node:https';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import type { TestContext } from 'node:test';
-import type { JsonObject } from './bootstrap.ts';
+import { clusterNamed, type JsonObject, socketAddress } from './bootstrap.ts';
 import { untilEqual } from './eventually.ts';
 
 /** As it came. */
@@ -155,3 +155,42 @@ export class RestPlane {
 }
 
 const numbers = new WeakMap<object, number>();
+
+const ANY_PORT = socketAddress('127.0.0.1', 0);
+
+export function restSource(generation: 'V2' | 'V3', fields: JsonObject = {}): JsonObject {
+  const api_config_source = {
+    api_type: 'REST',
+    cluster_names: ['control'],
+    refresh_delay: '0.02s',
+    request_timeout: '20s',
+    transport_api_version: generation,
+    ...fields,
+  };
+  return { resource_api_version: generation, api_config_source };
+}
+
+export function restBootstrap(
+  ports: readonly number[],
+  { generation = 'V3', api = {}, server = {}, source = {} }: BootstrapOptions = {},
+): string {
+  const of = { ...restSource(generation, api), ...source };
+  const lb_endpoints = ports.map((port) => ({ endpoint: { address: socketAddress('127.0.0.1', port) } }));
+  const load_assignment = { cluster_name: 'control', endpoints: [{ lb_endpoints }] };
+  return JSON.stringify({
+    node: { id: 'me', cluster: 'us', metadata: { token: 'shown to servers' } },
+    admin: { address: ANY_PORT },
+    dynamic_resources: { cds_config: of, lds_config: of },
+    static_resources: { clusters: [clusterNamed('control', { load_assignment, ...server })] },
+  });
+}
+
+interface BootstrapOptions {
+  readonly generation?: 'V2' | 'V3';
+  /** Of the api_config_source. */
+  readonly api?: JsonObject;
+  /** Of the server's cluster. */
+  readonly server?: JsonObject;
+  /** Of each source. */
+  readonly source?: JsonObject;
+}

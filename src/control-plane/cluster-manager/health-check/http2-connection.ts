@@ -28,6 +28,8 @@ export interface Http2Request {
 
 /** How an answer has ended: complete, or why it is none. */
 export interface Http2Listener {
+  /** The request is on its way over a connection that is there. */
+  onSent?(): void;
   /** @param status of a final answer. */
   onHead(status: number, headers: IncomingHttpHeaders): void;
   onBytes(bytes: Buffer): void;
@@ -123,6 +125,7 @@ export class Http2Connection {
     const { body, ...head } = this.#request!;
     const stream = session.request(headersOf(head, session.encrypted === true), { endStream: body.length === 0 });
     this.#stream = stream;
+    this.#listener.onSent?.();
     const isCurrent = (): boolean => stream === this.#stream;
     let allowance = this.#maxAnswerBytes;
     let isEnded = false;

@@ -1,4 +1,5 @@
-// Questions to the hosts of a cluster by HTTP, one at a time, each with a bound of its time. Main thread.
+// Questions to the hosts of a cluster by HTTP, one at a time, each with a bound of its time. A server may close a connection at any time:
+// one that was lost before anything came back is asked once more, which a question for resources allows. Main thread.
 
 import { createHash } from 'node:crypto';
 import { utf8Bytes } from '../../../base/byte-text.ts';
@@ -47,6 +48,8 @@ export class RestClient implements RestListener {
   #pieces: Buffer[] = [];
   /** Made while the answer comes, since a long one would stop other things. */
   #hash = createHash('sha256');
+  /** For one that is lost without an answer; undefined when it has been asked again. */
+  #askAgain: (() => void) | undefined;
   #endWait = (): void => {};
 
   constructor(deps: RestClientDependencies) {
@@ -74,7 +77,12 @@ export class RestClient implements RestListener {
       this.#tell({ kind: 'failed', reason: `no answer within ${timeoutMs} ms` });
     });
     const target = { address: host.address, authority: utf8Bytes(cluster.name) };
-    this.#wayTo(cluster, host).ask(target, question);
+    const askOverSome = (): void => this.#wayTo(cluster, host).ask(target, question);
+    this.#askAgain = () => {
+      this.#drop();
+      askOverSome();
+    };
+    askOverSome();
   }
 
   /** Nothing is told any more. Idempotent. */
@@ -93,8 +101,11 @@ export class RestClient implements RestListener {
     this.#tell({ kind: 'answered', status, body, fingerprint: this.#hash.digest('base64') });
   }
 
-  onBroken(reason: string): void {
-    this.#tell({ kind: 'failed', reason });
+  onBroken(reason: string, isUnanswered: boolean): void {
+    const askAgain = this.#askAgain;
+    this.#askAgain = undefined;
+    if (isUnanswered && askAgain !== undefined) askAgain();
+    else this.#tell({ kind: 'failed', reason });
   }
 
   /** Another one where the cluster has been replaced, or speaks otherwise now. */
@@ -126,6 +137,7 @@ export class RestClient implements RestListener {
   #ended(): void {
     this.#endWait();
     this.#pieces = [];
+    this.#askAgain = undefined;
     this.#asked?.stats.add('upstream_rq_active', -1);
     this.#asked = undefined;
     this.#onAnswer = undefined;

@@ -22,8 +22,8 @@ export interface RestListener {
   /** Lent. */
   onBytes(bytes: Buffer): void;
   onEnd(status: number): void;
-  /** @param reason why there is no answer, or none that is whole. */
-  onBroken(reason: string): void;
+  /** @param reason why there is no answer, or none that is whole. @param isUnanswered the question has been sent, and nothing has come back. */
+  onBroken(reason: string, isUnanswered: boolean): void;
 }
 
 export interface RestConnection {
@@ -38,7 +38,9 @@ export class Http1RestConnection implements RestConnection, ConnectionListener {
   readonly #listener: RestListener;
   readonly #connection: ProbeConnection;
   #request: Buffer = Buffer.alloc(0);
+  /** Undefined when nothing is asked. */
   #answer: HttpAnswer | undefined;
+  #hasHeard = false;
 
   constructor(origin: ProbeOrigin, codec: Http1Codec, faults: FaultBoundary, listener: RestListener) {
     this.#codec = codec;
@@ -58,11 +60,13 @@ export class Http1RestConnection implements RestConnection, ConnectionListener {
   }
 
   onOpen(socket: { write(bytes: Buffer): unknown }): void {
+    this.#hasHeard = false;
     this.#answer = new HttpAnswer(this.#codec, Method.POST, (bytes) => this.#listener.onBytes(bytes));
     socket.write(this.#request);
   }
 
   onBytes(bytes: Buffer): void {
+    this.#hasHeard = true;
     if (this.#answer !== undefined) this.#proceed(this.#answer, this.#answer.read(bytes));
   }
 
@@ -86,8 +90,9 @@ export class Http1RestConnection implements RestConnection, ConnectionListener {
   }
 
   #broken(reason: string): void {
+    const isUnanswered = this.#answer !== undefined && !this.#hasHeard;
     this.close();
-    this.#listener.onBroken(reason);
+    this.#listener.onBroken(reason, isUnanswered);
   }
 }
 
@@ -96,16 +101,23 @@ export class Http2RestConnection implements RestConnection {
 
   constructor(origin: ProbeOrigin, faults: FaultBoundary, listener: RestListener) {
     let status = 0;
+    let isUnanswered = false;
     const heard = {
+      onSent: (): void => {
+        isUnanswered = true;
+      },
       onHead: (of: number): void => {
         status = of;
+        isUnanswered = false;
       },
       onBytes: (bytes: Buffer): void => listener.onBytes(bytes),
       onTrailers: (): void => {},
       onEnd: (): void => listener.onEnd(status),
       onBroken: (reason: string): void => {
+        const wasUnanswered = isUnanswered;
+        isUnanswered = false;
         this.close();
-        listener.onBroken(reason);
+        listener.onBroken(reason, wasUnanswered);
       },
     };
     this.#connection = new Http2Connection(origin, faults, heard, MOST_ANSWER_BYTES);
