@@ -306,4 +306,48 @@ describe('reports of load', () => {
     await untilEqual(3002, () => names().size, 'clusters');
     for (const { message } of server.received) assert.ok(message.cluster_stats.length < 2500);
   });
+
+  const HOURLY = { seconds: 3600 };
+
+  it('tell at the end of the process what has not been told, what was on its way among it', async (t) => {
+    const server = await startLoadServer(t);
+    server.greeting = { clusters: ['web'], load_reporting_interval: HOURLY };
+    const slow = await WireUpstream.start((socket) => void socket.on('data', () => {}));
+    t.after(() => slow.close());
+    const web = cluster('web', (await upstream(t, OK)).port);
+    const routes = [{ match: { prefix: '/slow' }, route: { cluster: 'slow' } }, ...TO_WEB];
+    const clusters = [web, cluster('slow', slow.port)];
+    server.greeting = { clusters: ['web', 'slow'], load_reporting_interval: HOURLY };
+    await using weir = await startWeir({
+      configYaml: configOf(server, { clusters, routes }),
+      args: ['--concurrency', '2'],
+    });
+    await weir.untilStat('load_reporter.requests', 1);
+    assert.equal(await send(weir, 20), 20);
+    const client = new WireClient((await weir.listeners()).get('in')!.port);
+    client.write('GET /slow HTTP/1.1\r\nhost: x\r\n\r\n');
+    await untilEqual(1, () => slow.sockets.length, 'a request that is not answered yet');
+    const stopped = weir.stop();
+    await untilEqual(true, () => weir.output.stderr.includes('shutting down'), 'the beginning of the end');
+    slow.sockets[0]!.write(OK);
+    assert.equal((await client.response()).status, 200);
+    assert.equal((await stopped).code, 0);
+    assert.equal(totalsOf([server], 'web').successful, 20);
+    assert.equal(totalsOf([server], 'slow').successful, 1);
+    assert.equal(server.received.at(-1)!.message.cluster_stats.length, 2);
+    client.close();
+  });
+
+  it('keep the process for a second at most, where the server does not end the stream', async (t) => {
+    const server = await startLoadServer(t);
+    server.keepsStreams = true;
+    server.greeting = { clusters: ['web'], load_reporting_interval: HOURLY };
+    const config = configOf(server, { clusters: [cluster('web', (await upstream(t, OK)).port)] });
+    await using weir = await startWeir({ configYaml: config });
+    await weir.untilStat('load_reporter.requests', 1);
+    assert.equal(await send(weir, 3), 3);
+    const { code } = await weir.stop();
+    assert.equal(code, 0);
+    assert.equal(totalsOf([server], 'web').issued, 3);
+  });
 });

@@ -21,6 +21,8 @@ export class StreamService<Request, Response extends object> {
   /** What each new stream is told behind its first message; nothing without it. */
   greeting: Response | undefined;
   port = 0;
+  /** Streams stay open though their clients have ended them. */
+  keepsStreams = false;
   readonly #response: Type;
   readonly #request: Type;
   readonly #server = new Server({ 'grpc.max_receive_message_length': -1 });
@@ -106,7 +108,9 @@ export class StreamService<Request, Response extends object> {
     call.on('error', forget);
     call.on('close', forget);
     call.on('cancelled', forget);
-    call.on('end', () => call.end());
+    call.on('end', () => {
+      if (!this.keepsStreams) call.end();
+    });
   }
 
   #encoded(message: Response): Buffer {

@@ -100,6 +100,11 @@ export class GrpcStream {
     else this.#stream?.resume();
   }
 
+  /** Nothing is sent any more: the server may end it when it has read all. */
+  finish(): void {
+    this.#stream?.end();
+  }
+
   /** Nothing is told any more. Idempotent. */
   close(): void {
     this.#isOver = true;

@@ -10,6 +10,7 @@ import type { Clock } from '../../base/clock.ts';
 import { errorMessage } from '../../base/errors.ts';
 import type { FaultBoundary } from '../../base/fault-boundary.ts';
 import { TimeSlice } from '../../base/time-slice.ts';
+import { withinTime } from '../../base/within-time.ts';
 import {
   encodeClusterLoad,
   encodeReportHead,
@@ -40,6 +41,9 @@ const SHORTEST_INTERVAL_MS = 100;
 /** Servers of gRPC take messages of 4 MiB unless they say otherwise: longer reports come in several. */
 const MESSAGE_BYTES = 2 * 1024 * 1024;
 
+/** What the end of the process waits for the last report. */
+const LAST_REPORT_WITHIN_MS = 1000;
+
 export class LoadReporter {
   readonly #settings: ServiceStreamSettings;
   readonly #deps: LoadReporterDependencies;
@@ -54,6 +58,8 @@ export class LoadReporter {
   /** For a report that waits until the server has taken what it was sent before. */
   #wake = (): void => {};
   #isBusy = false;
+  /** Of what goes on. */
+  #work: Promise<void> = Promise.resolve();
   /** To be done when what goes on has ended. */
   #isReportDue = false;
   #isRequestDue = false;
@@ -75,6 +81,21 @@ export class LoadReporter {
     if (!this.#isClosed) this.#link.start();
   }
 
+  /** Tells what has been counted last, where a server listens and takes it soon. Nothing is told any more then. Idempotent. */
+  async finish(): Promise<void> {
+    const listens = !this.#isClosed && this.#link.isOpen && this.#request !== undefined;
+    if (listens) await withinTime(this.#deps.clock, LAST_REPORT_WITHIN_MS, this.#reportLast());
+    this.close();
+  }
+
+  async #reportLast(): Promise<void> {
+    this.#isReportDue = true;
+    this.#goOn();
+    // Its fault has been told of.
+    await Promise.allSettled([this.#work]);
+    await this.#link.finish();
+  }
+
   /** Nothing is told any more. Idempotent. */
   close(): void {
     this.#isClosed = true;
@@ -93,7 +114,7 @@ export class LoadReporter {
     this.#begin();
     this.#hasSaidNode = false;
     this.#isReportDue = true;
-    this.#work();
+    this.#goOn();
   }
 
   #heard(bytes: Buffer): void {
@@ -116,7 +137,7 @@ export class LoadReporter {
     this.#isRequestDue = true;
     // One who says the same again and again gets reports as well.
     if (!this.#isWaiting || intervalMs !== former) this.#waitForNext();
-    this.#work();
+    this.#goOn();
   }
 
   #lost(reason: string | undefined): void {
@@ -134,20 +155,23 @@ export class LoadReporter {
     this.#endWait = this.#deps.clock.after(intervalMs, () => {
       this.#isWaiting = false;
       this.#isReportDue = true;
-      this.#work();
+      this.#goOn();
     });
   }
 
-  #work(): void {
+  #goOn(): void {
     if (this.#isBusy) return;
     this.#isBusy = true;
-    this.#deps.faults.run('reporting the load of clusters', async () => {
-      try {
-        while (this.#isRequestDue || this.#isReportDue) await this.#step();
-      } finally {
-        this.#isBusy = false;
-      }
-    });
+    this.#work = this.#doWhatIsDue();
+    this.#deps.faults.run('reporting the load of clusters', () => this.#work);
+  }
+
+  async #doWhatIsDue(): Promise<void> {
+    try {
+      while (this.#isRequestDue || this.#isReportDue) await this.#step();
+    } finally {
+      this.#isBusy = false;
+    }
   }
 
   async #step(): Promise<void> {

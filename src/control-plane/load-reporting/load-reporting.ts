@@ -54,9 +54,9 @@ export class LoadReporting {
     });
   }
 
-  /** Nothing is told any more. Idempotent. */
-  close(): void {
+  /** Tells what has been counted last, within a bound, and nothing any more then. Idempotent. */
+  async finish(): Promise<void> {
     this.#isClosed = true;
-    this.#reporter?.close();
+    await this.#reporter?.finish();
   }
 }

@@ -617,8 +617,8 @@ export class Server {
   }
 
   /**
-   * Stops accepting, lets running requests end within `graceMs`, ends the workers, and has sinks told what they have counted
-   * last. Idempotent.
+   * Stops accepting, lets running requests end within `graceMs`, ends the workers, and has sinks and who wants to know of load told what
+   * they have counted last. Idempotent.
    */
   async stop(graceMs: number): Promise<void> {
     this.#isStopping = true;
@@ -630,7 +630,6 @@ export class Server {
     this.secrets.close();
     this.filterConfigs.close();
     this.#sources.close();
-    this.#loadReporting?.close();
     this.#healthDelegation?.close();
     this.#flush.stop();
     this.statSinks.eventStream?.close();
@@ -646,6 +645,8 @@ export class Server {
     endTelling();
     this.#watchdog.close();
     this.#loopStats.close();
+    // Behind the last request, and before the last flush, which has its counts.
+    await this.#loadReporting?.finish();
     this.#sinksClosed ??= this.statSinks.close(() => this.#flush.finish());
     await this.#sinksClosed;
   }

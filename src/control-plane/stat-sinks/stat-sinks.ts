@@ -1,8 +1,8 @@
 // The sinks of the bootstrap: made with the server, fed by each flush, closed at its end. Main thread.
 
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../base/clock.ts';
 import type { FaultBoundary } from '../../base/fault-boundary.ts';
+import { withinTime } from '../../base/within-time.ts';
 import type { StatSinkSettings } from '../../config/index.ts';
 import type { Loggers } from '../../log/index.ts';
 import { SinkFlush, STAT_SINK_STATS, type StatSink, type StatsStore } from '../../stats/index.ts';
@@ -13,8 +13,6 @@ import type { EventStream, StatSinkContext, StatSinkCounts, StatSinkKinds } from
 const FLUSH_WITHIN_MS = 15_000;
 /** And then for those who listen. */
 const CLOSE_WITHIN_MS = 2_000;
-/** Of the event loop, that a sink needs from an event to its end where nobody is waited for. */
-const TURNS_AT_END = 3;
 
 export interface StatSinksOptions extends Pick<StatSinkContext, 'cluster' | 'clusters' | 'node' | 'flushIntervalMs'> {
   readonly settings: readonly StatSinkSettings[];
@@ -88,19 +86,8 @@ export class StatSinks {
   async close(lastFlush: () => Promise<void>): Promise<void> {
     this.eventStream?.close();
     if (this.#sinks.length === 0) return;
-    await this.#within(FLUSH_WITHIN_MS, lastFlush());
-    await this.#within(CLOSE_WITHIN_MS, Promise.allSettled(this.#sinks.map(({ sink }) => sink.close())));
-  }
-
-  async #within(limitMs: number, work: Promise<unknown>): Promise<void> {
-    const isOver = Promise.withResolvers<void>();
-    // The time may have passed while this thread had no processor: what has come meanwhile is looked at first.
-    const callOff = this.#clock.after(limitMs, async () => {
-      for (let turn = 0; turn < TURNS_AT_END; turn += 1) await nextTurn();
-      isOver.resolve();
-    });
-    await Promise.race([work, isOver.promise]);
-    callOff();
+    await withinTime(this.#clock, FLUSH_WITHIN_MS, lastFlush());
+    await withinTime(this.#clock, CLOSE_WITHIN_MS, Promise.allSettled(this.#sinks.map(({ sink }) => sink.close())));
   }
 }
 

@@ -80,6 +80,7 @@ export class ServerLink {
   #isOpen = false;
   #endPause = (): void => {};
   #isClosed = false;
+  readonly #onFinished = Promise.withResolvers<void>();
   /** Of why there is none. */
   readonly #complaint: Complaint;
 
@@ -130,9 +131,19 @@ export class ServerLink {
     this.#stream?.pause(isPaused);
   }
 
+  /** Nothing is sent or told any more, nor another stream opened. Resolves when the server has read all and ended the stream, or it is lost. */
+  finish(): Promise<void> {
+    this.#isClosed = true;
+    this.#endPause();
+    if (this.#isOpen) this.#stream!.finish();
+    else this.#onFinished.resolve();
+    return this.#onFinished.promise;
+  }
+
   /** Nothing is told any more. Idempotent. */
   close(): void {
     this.#isClosed = true;
+    this.#onFinished.resolve();
     this.#endPause();
     this.#stream?.close();
     this.#stream = undefined;
@@ -189,6 +200,7 @@ export class ServerLink {
           this.#listener.onOpen();
         },
         onMessage: (bytes) => {
+          if (this.#isClosed) return;
           this.#isHeard = true;
           this.#complaint.end();
           this.#backoff.reset();
@@ -208,6 +220,10 @@ export class ServerLink {
   #lost(label: string, reason: string | undefined): void {
     this.#stream = undefined;
     this.#isOpen = false;
+    if (this.#isClosed) {
+      this.#onFinished.resolve();
+      return;
+    }
     if (reason === undefined) this.#deps.log.info(`management server ${label} has ended the stream`);
     else this.#complain(`${label}: ${reason}`);
     const pauseMs = this.#pauseMs();
