@@ -263,6 +263,10 @@ const TABLES: Readonly<Record<string, Listed>> = {
   TLS_INSPECTOR_STATS: { under: 'tls_inspector.', what: 'TLS inspector listener filters' },
   HTTP_INSPECTOR_STATS: { under: 'http_inspector.', what: 'HTTP inspector listener filters' },
   TCP_PROXY_STATS: { under: 'tcp.<stat_prefix>.', what: 'TCP proxies' },
+  TCP_ON_DEMAND_STATS: {
+    under: 'tcp.<stat_prefix>.',
+    what: 'TCP proxies with `on_demand`: connections whose cluster was not known, and how they have fared',
+  },
   UDP_PROXY_STATS: { under: 'udp.<stat_prefix>.', what: 'UDP proxies' },
   UDP_CLUSTER_STATS: { under: 'cluster.<name>.udp.', what: 'Clusters that a UDP proxy sends datagrams to' },
   UDP_LISTENER_STATS: { under: 'listener.<address>.udp.', what: 'Listeners for datagrams' },

@@ -110,7 +110,7 @@ export type { AccessLoggerManifest, AccessLoggerManifests } from './resources/ac
 export { convertAddress } from './resources/address.ts';
 export { addressMessage } from './resources/address-message.ts';
 export { convertCidrRange } from './resources/cidr.ts';
-export { convertIncrementalSource, type ServiceStreamSettings } from './resources/config-source.ts';
+export { convertClusterDemand, type ServiceStreamSettings } from './resources/config-source.ts';
 export type { Conversion } from './resources/conversion.ts';
 export { readDataSource } from './resources/data-source.ts';
 export { convertDnsCache } from './resources/dns-cache.ts';

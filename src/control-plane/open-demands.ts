@@ -1,13 +1,13 @@
-// What workers wait for, by name: each name is asked for once, for as long as somebody waits and no longer than allowed, and all are told
-// the same. Main thread.
+// What workers wait for, by name: each name is asked for once, for as long as somebody waits, and all who still do are told the same. Whoever
+// has waited as long as he may is told that it is not there. Main thread.
 
 import type { Clock } from '../base/clock.ts';
 
 /** Told once: whether it is there. */
 export type DemandAnswer = (isThere: boolean) => void;
 
-interface OpenDemand {
-  readonly answers: DemandAnswer[];
+interface Waiting {
+  readonly answer: DemandAnswer;
   readonly endTimer: () => void;
 }
 
@@ -19,7 +19,7 @@ const LONGEST_MS = 15_000;
 export class OpenDemands {
   readonly #clock: Clock;
   readonly #onTimeout: (name: string) => void;
-  readonly #open = new Map<string, OpenDemand>();
+  readonly #open = new Map<string, Set<Waiting>>();
 
   /** @param onTimeout told of a name that nobody waits for any longer. */
   constructor(clock: Clock, onTimeout: (name: string) => void) {
@@ -34,29 +34,37 @@ export class OpenDemands {
   /** @param timeoutMs 0 for the longest time. @returns whether the name has to be asked for. */
   add(name: string, timeoutMs: number, answer: DemandAnswer): boolean {
     const known = this.#open.get(name);
-    if (known !== undefined) {
-      known.answers.push(answer);
-      return false;
-    }
-    if (this.#open.size === MOST_OPEN) {
+    if (known === undefined && this.#open.size === MOST_OPEN) {
       answer(false);
       return false;
     }
-    const endTimer = this.#clock.after(timeoutMs || LONGEST_MS, () => {
-      this.#onTimeout(name);
-      this.settle(name, false);
-    });
-    this.#open.set(name, { answers: [answer], endTimer });
-    return true;
+    const all = known ?? new Set();
+    this.#open.set(name, all);
+    const endTimer = this.#clock.after(timeoutMs || LONGEST_MS, () => this.#late(name, waiting));
+    const waiting: Waiting = { answer, endTimer };
+    all.add(waiting);
+    return known === undefined;
+  }
+
+  /** Others may wait for longer. */
+  #late(name: string, waiting: Waiting): void {
+    const all = this.#open.get(name)!;
+    if (all.size > 1) {
+      all.delete(waiting);
+      waiting.answer(false);
+      return;
+    }
+    this.#onTimeout(name);
+    this.settle(name, false);
   }
 
   /** @returns false where nobody waits for it. */
   settle(name: string, isThere: boolean): boolean {
-    const open = this.#open.get(name);
-    if (open === undefined) return false;
+    const all = this.#open.get(name);
+    if (all === undefined) return false;
     this.#open.delete(name);
-    open.endTimer();
-    for (const answer of open.answers) answer(isThere);
+    for (const { endTimer } of all) endTimer();
+    for (const { answer } of all) answer(isThere);
     return true;
   }
 

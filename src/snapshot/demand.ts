@@ -18,3 +18,10 @@ export type Demand =
       readonly source: ConfigSourceSettings;
       readonly timeoutMs: number;
     };
+
+/** Where clusters are asked for that are not known, and for how long whoever wants one waits. */
+export interface ClusterDemandSettings {
+  readonly source: ConfigSourceSettings;
+  /** 0: as long as main waits. */
+  readonly timeoutMs: number;
+}

@@ -129,6 +129,8 @@ export interface FilterChainSnapshot {
   readonly settings: FilterChainSettings;
   /** First cell of the terminal filter's stats (HTTP_STATS or TCP_PROXY_STATS); 0 for one of an extension. */
   readonly filterStatBlock: number;
+  /** First cell of TCP_ON_DEMAND_STATS; absent where connections wait for no cluster. */
+  readonly onDemandStatBlock?: number;
   /** First cell of the connection manager's per-listener stats (LISTENER_HTTP_STATS); 0 for any other. */
   readonly listenerHttpStatBlock: number;
   /** First cell of HTTP1_STATS, of clients; 0 for a TCP proxy. */

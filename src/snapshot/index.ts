@@ -68,7 +68,7 @@ export type {
   RequestRateSettings,
   RestSourceSettings,
 } from './config-source.ts';
-export type { Demand } from './demand.ts';
+export type { ClusterDemandSettings, Demand } from './demand.ts';
 export type { ConfiguredFilter, DiscoveredFilter, PublishedFilter } from './discovered-filter.ts';
 export type { DnsResolverSettings } from './dns-resolver.ts';
 export type { DrainedListeners, DrainProgress, DrainState, DrainStrategy } from './drain.ts';

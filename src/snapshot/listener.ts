@@ -5,6 +5,7 @@ import type { ListeningOptions } from '../base/own-sockets.ts';
 import type { StringMatch } from '../base/string-match.ts';
 import type { AccessLogSettings, ReportedLogSettings } from './access-log.ts';
 import type { KeepaliveSettings, SubsetCriteria } from './cluster.ts';
+import type { ClusterDemandSettings } from './demand.ts';
 import type { DiscoveredFilter } from './discovered-filter.ts';
 import type {
   FilterChainChoice,
@@ -227,6 +228,8 @@ export interface TcpProxySettings {
   readonly maxConnectionDurationJitterPercent: number;
   /** There is no upstream before the client has sent something. */
   readonly awaitsData: boolean;
+  /** Connections wait for clusters that are not known; they end without one when absent. */
+  readonly onDemand?: ClusterDemandSettings;
   /** What hosts may be told of connections that have brought nothing of the kind; nothing when absent. */
   readonly tlvs?: readonly TlvSettings[];
   /** Bytes go through HTTP proxies; null for straight to the hosts. */

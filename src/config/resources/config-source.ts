@@ -2,6 +2,7 @@
 
 import path from 'node:path';
 import type {
+  ClusterDemandSettings,
   ConfigSourceSettings,
   GrpcSourceSettings,
   ManagementServerSettings,
@@ -62,6 +63,17 @@ export function convertIncrementalSource(
   if (tellsChanges) return settings;
   faults.error(at, 'is asked for one name after the other, which only DELTA_GRPC can do');
   return undefined;
+}
+
+/** @param at path of the source. @returns null where a fault says why. */
+export function convertClusterDemand(
+  source: ConfigSource,
+  at: string,
+  timeoutMs: number,
+  conversion: SourceConversion,
+): ClusterDemandSettings | null {
+  const settings = convertIncrementalSource(source, at, conversion);
+  return settings === undefined ? null : { source: settings, timeoutMs };
 }
 
 const NO_SOURCES: SourceContext = { generation: 'v3', isAggregated: false };

@@ -13,6 +13,7 @@ import { quote } from '../source/node.ts';
 import { convertAccessLogs } from './access-log/access-log.ts';
 import { convertReportedLogs } from './access-log/reported-log.ts';
 import { criteriaOf } from './balancer-metadata.ts';
+import { convertClusterDemand } from './config-source.ts';
 import type { Conversion } from './conversion.ts';
 import type { FaultSink } from './fault-sink.ts';
 import { parseFormat } from './format/format-string.ts';
@@ -25,6 +26,7 @@ import { checkWeightSum } from './weighted-clusters.ts';
 const DEFAULT_IDLE_TIMEOUT_MS = 3_600_000;
 /** Longest wait without a maximum, in first waits. */
 const DEFAULT_BACKOFF_FACTOR = 10;
+const DEFAULT_DEMAND_TIMEOUT_MS = 60_000;
 const PATH = /^\/[!-~]*$/;
 
 export function convertTcpProxy(message: TcpProxy, at: string, conversion: Conversion): TcpProxySettings {
@@ -45,6 +47,7 @@ export function convertTcpProxy(message: TcpProxy, at: string, conversion: Conve
     maxConnectionDurationMs: durationMsOr(message.max_downstream_connection_duration, 0),
     maxConnectionDurationJitterPercent: jitter?.value ?? 0,
     awaitsData: convertAwaitsData(message, at, conversion.faults),
+    ...convertOnDemand(message, at, conversion),
     ...convertSaidTlvs(message.proxy_protocol_tlvs, `${at}.proxy_protocol_tlvs`, conversion),
     tunnel: message.tunneling_config && convertTunnel(message.tunneling_config, `${at}.tunneling_config`, conversion),
   };
@@ -57,6 +60,19 @@ function convertAwaitsData(message: TcpProxy, at: string, faults: FaultSink): bo
     faults.error(`${at}.max_early_data_bytes`, 'required with upstream_connect_mode ON_DOWNSTREAM_DATA');
   }
   return awaitsData;
+}
+
+/** @returns nothing where no cluster is asked for, to be spread into settings. */
+function convertOnDemand(
+  { on_demand: demand }: TcpProxy,
+  at: string,
+  conversion: Conversion,
+): Pick<TcpProxySettings, 'onDemand'> {
+  const source = demand?.odcds_config ?? null;
+  if (source === null) return {};
+  const timeoutMs = durationMsOr(demand!.timeout, DEFAULT_DEMAND_TIMEOUT_MS);
+  const onDemand = convertClusterDemand(source, `${at}.on_demand.odcds_config`, timeoutMs, conversion);
+  return onDemand === null ? {} : { onDemand };
 }
 
 function convertTunnel(
@@ -89,13 +105,18 @@ function convertTunnel(
 }
 
 function convertClusters(message: TcpProxy, at: string, { clusters, faults }: Conversion): readonly TcpClusterShare[] {
+  // Those that are not there are asked for.
+  const comeOnDemand = message.on_demand !== null && message.on_demand.odcds_config !== null;
+  const check = (name: string, place: string): void => {
+    if (!comeOnDemand) clusters.checkReference(name, place, faults);
+  };
   if (message.weighted_clusters === null) {
-    clusters.checkReference(message.cluster, `${at}.cluster`, faults);
+    check(message.cluster, `${at}.cluster`);
     return [{ cluster: message.cluster, weight: 1, criteria: criteriaOf(message.metadata_match) }];
   }
   const place = `${at}.weighted_clusters.clusters`;
   const shares = message.weighted_clusters.clusters.map(({ name, weight, metadata_match }, index) => {
-    clusters.checkReference(name, `${place}[${index}].name`, faults);
+    check(name, `${place}[${index}].name`);
     return { cluster: name, weight, criteria: criteriaOf(message.metadata_match, metadata_match) };
   });
   const sum = shares.reduce((total, { weight }) => total + weight, 0);

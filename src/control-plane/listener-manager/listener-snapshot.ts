@@ -34,6 +34,7 @@ import {
   PROXY_PROTOCOL_STATS,
   type Scope,
   SSL_SOCKET_FACTORY_STATS,
+  TCP_ON_DEMAND_STATS,
   TCP_PROXY_STATS,
   TLS_INSPECTOR_STATS,
   TLS_STATS,
@@ -170,6 +171,7 @@ function choiceOf(
 type TerminalParts = Pick<
   FilterChainSnapshot,
   | 'filterStatBlock'
+  | 'onDemandStatBlock'
   | 'listenerHttpStatBlock'
   | 'http1StatBlock'
   | 'filterCounters'
@@ -201,8 +203,13 @@ function makeTerminal(
       };
     }
     case 'tcp-proxy': {
-      const filterStatBlock = holdings.scope(`tcp.${filter.statPrefix}.`).allocate(TCP_PROXY_STATS).cell;
-      return { filterStatBlock, ...NO_HTTP, filterCounters: {} };
+      const scope = holdings.scope(`tcp.${filter.statPrefix}.`);
+      return {
+        filterStatBlock: scope.allocate(TCP_PROXY_STATS).cell,
+        ...(filter.onDemand && { onDemandStatBlock: scope.allocate(TCP_ON_DEMAND_STATS).cell }),
+        ...NO_HTTP,
+        filterCounters: {},
+      };
     }
     case 'extension':
       return { filterStatBlock: 0, ...NO_HTTP, terminal: makeNetworkFilter(filter, holdings) };

@@ -1,6 +1,6 @@
 // One proxied TCP connection: the client's socket and an upstream that its bytes go to, both ways, unread.
 //
-//   (AWAITING ──client's first bytes──►)
+//   (AWAITING ──client's first bytes──►) (its cluster has to be discovered, ──there──►)
 //   CONNECTING ──upstream up──► OPEN ──client gone, bytes left──► FLUSHING ──sent──► CLOSED
 //     │                          │ ├────upstream closed──► ENDING ──client has all─────►│
 //     │                          │ └────upstream reset──► BREAKING ──client has all────►│ with a reset
@@ -32,9 +32,10 @@ import type { Host } from '../upstream/host.ts';
 import { type PickContext, RequestHash } from '../upstream/load-balancer/pick-context.ts';
 import { UpstreamEnd } from '../upstream/upstream-facts.ts';
 import type { WorkerContext } from '../worker-context.ts';
+import type { ClusterDemands } from './cluster-demands.ts';
 import { ConnectionEntries } from './connection-entries.ts';
 import type { ProxiedUpstream } from './proxied-upstream.ts';
-import type { TcpProxy } from './tcp-proxy.ts';
+import type { TcpProxy, TcpTarget } from './tcp-proxy.ts';
 import { TcpUpstream, type TcpUpstreamOwner } from './tcp-upstream.ts';
 import type { TunnelRequest } from './tunnel-request.ts';
 import { type TunnelOwner, TunnelUpstream } from './tunnel-upstream.ts';
@@ -82,6 +83,8 @@ export class TcpProxyConnection
   #cluster: Cluster | undefined = undefined;
   #upstream: ProxiedUpstream | null = null;
   #attempts = 0;
+  /** What the waiting for a cluster that has to be discovered ends by; null when it does not wait. */
+  #leaveDemand: (() => void) | null = null;
   /** Null until an attempt has failed, or without waits between attempts. */
   #backoff: JitteredBackoff | null = null;
   readonly #entries: ConnectionEntries;
@@ -356,7 +359,8 @@ export class TcpProxyConnection
 
   #onDeadline(): void {
     if (this.#state === CONNECTING) {
-      if (this.#upstream === null) this.#connect();
+      if (this.#leaveDemand !== null) this.#clusterIsLate();
+      else if (this.#upstream === null) this.#connect();
       else this.#upstream.timeOut();
     } else if (this.#isEnding) this.#onQuiet();
     else this.#endBecause(idle_timeout, IDLE_TIMEOUT_DETAILS);
@@ -394,12 +398,42 @@ export class TcpProxyConnection
   /** Every attempt draws its cluster anew. */
   #connect(): void {
     const target = this.#filter.chooseTarget(this.downstream);
+    if (this.#filter.demands === null || this.#filter.clusterOf(target) !== undefined) this.#connectTo(target);
+    else this.#awaitCluster(this.#filter.demands, target);
+  }
+
+  /** @param target another one is not drawn: that might have to be discovered as well. */
+  #awaitCluster(demands: ClusterDemands, target: TcpTarget): void {
+    const leave = demands.ask(target.cluster, () => {
+      this.#leaveDemand = null;
+      this.#connectTo(target);
+    });
+    if (leave === undefined) {
+      this.#endWithoutCluster();
+      return;
+    }
+    this.#leaveDemand = leave;
+    this.#deadlineMs = this.#context.clock.monotonicMs() + demands.timeoutMs;
+    this.#arm();
+  }
+
+  #clusterIsLate(): void {
+    this.#filter.demands!.noteLate();
+    this.#endWithoutCluster();
+  }
+
+  #endWithoutCluster(): void {
+    this.#filter.noteNoCluster();
+    this.#endWith(ResponseFlag.NC);
+  }
+
+  #connectTo(target: TcpTarget): void {
     const cluster = this.#filter.clusterOf(target);
     cluster?.acquire();
     this.#cluster?.release();
     this.#cluster = cluster;
     if (cluster === undefined) {
-      this.#endWith(ResponseFlag.NR);
+      this.#endWithoutCluster();
       return;
     }
     this.#attempts++;
@@ -587,6 +621,7 @@ export class TcpProxyConnection
     if (isReset) this.#upstream?.reset();
     else this.#upstream?.destroy();
     this.#upstream = null;
+    this.#leaveDemand?.();
     this.#cluster?.destinations?.cancel(this);
     this.#entries.end(this.#attempts);
     this.#cluster?.release();

@@ -13,6 +13,7 @@ import type { ClusterMap } from '../upstream/cluster-map.ts';
 import { contextAsking, type PickContext } from '../upstream/load-balancer/pick-context.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { ApproachLog } from './approach-log.ts';
+import { ClusterDemands } from './cluster-demands.ts';
 import { compileSaidTlvs, type SaidTlvs } from './said-tlvs.ts';
 import { TcpProxyConnection } from './tcp-proxy-connection.ts';
 import { TunnelRequest } from './tunnel-request.ts';
@@ -38,6 +39,8 @@ export class TcpProxy implements TerminalFilter {
   readonly approaches: ApproachLog | null;
   /** Null: bytes go to hosts as they are. */
   readonly tunnel: TunnelRequest | null;
+  /** Null: a connection whose cluster is not known ends. */
+  readonly demands: ClusterDemands | null;
   readonly ingress: IngressFacts;
   readonly #context: WorkerContext;
   /** Null for nothing. */
@@ -64,6 +67,8 @@ export class TcpProxy implements TerminalFilter {
     this.#totalWeight = this.#weights.reduce((sum, weight) => sum + weight, 0);
     this.accessLog = AccessLog.compile(context, clusters, settings);
     this.tunnel = settings.tunnel === null ? null : new TunnelRequest(settings.tunnel);
+    const { onDemand } = settings;
+    this.demands = onDemand === undefined ? null : new ClusterDemands(context, onDemand, chain.onDemandStatBlock!);
     this.ingress = ingress;
     this.#saidTlvs = settings.tlvs === undefined ? null : compileSaidTlvs(context, settings.tlvs, ingress);
     this.approaches = this.accessLog && new ApproachLog(context, this.accessLog, ingress);
@@ -93,11 +98,14 @@ export class TcpProxy implements TerminalFilter {
     return targets[weightedIndex(this.#weights, this.#context.random.u32() % this.#totalWeight)]!;
   }
 
-  /** Undefined, which is counted, when there is no such cluster. */
+  /** Undefined when there is no such cluster. */
   clusterOf({ cluster: name }: TcpTarget): Cluster | undefined {
-    const cluster = this.#clusters.get(name);
-    if (cluster === undefined) this.#context.stats.values[this.statBase + downstream_cx_no_route]! += 1;
-    return cluster;
+    return this.#clusters.get(name);
+  }
+
+  /** A connection ends for want of its cluster. */
+  noteNoCluster(): void {
+    this.#context.stats.values[this.statBase + downstream_cx_no_route]! += 1;
   }
 
   /** Raw connections have no good moment to end: they run until one side closes, or until they are destroyed. */

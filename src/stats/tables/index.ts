@@ -55,5 +55,5 @@ export { SERVER_STATS } from './server.ts';
 export { HYSTRIX_STATS, STAT_SINK_STATS, STATSD_TCP_STATS } from './sinks.ts';
 export { STATISTICS_STATS } from './statistics.ts';
 export { TAP_STATS } from './tap.ts';
-export { TCP_PROXY_STATS } from './tcp-proxy.ts';
+export { TCP_ON_DEMAND_STATS, TCP_PROXY_STATS } from './tcp-proxy.ts';
 export { UDP_CLUSTER_STATS, UDP_LISTENER_STATS, UDP_PROXY_STATS } from './udp-proxy.ts';

@@ -1,4 +1,4 @@
-// tcp.<stat prefix>.*: one TCP proxy filter.
+// tcp.<stat prefix>.*: one TCP proxy filter, and of one with on_demand how it has fared with clusters that were not known.
 
 import { statTable } from '../stat-table.ts';
 
@@ -16,4 +16,11 @@ export const TCP_PROXY_STATS = statTable({
   max_downstream_connection_duration: 'counter',
   upstream_flush_total: 'counter',
   upstream_flush_active: 'gauge',
+});
+
+export const TCP_ON_DEMAND_STATS = statTable({
+  on_demand_cluster_attempt: 'counter',
+  on_demand_cluster_missing: 'counter',
+  on_demand_cluster_success: 'counter',
+  on_demand_cluster_timeout: 'counter',
 });

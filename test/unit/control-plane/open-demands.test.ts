@@ -7,7 +7,7 @@ import { OpenDemands } from '../../../src/control-plane/open-demands.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
 describe('demands at the main thread', () => {
-  it('are told that there is nothing when it takes too long, and asked for anew by the next', () => {
+  it('are told that there is nothing when it takes too long for each, and asked for anew by the next', () => {
     const clock = new ManualClock();
     const late: string[] = [];
     const told: boolean[] = [];
@@ -17,6 +17,8 @@ describe('demands at the main thread', () => {
     clock.turn(99);
     assert.deepEqual(told, []);
     clock.turn(1);
+    assert.deepEqual([told, late, [...demands.names]], [[false], [], ['a']]);
+    clock.turn(4900);
     assert.deepEqual([told, late, [...demands.names]], [[false, false], ['a'], []]);
     assert.equal(add(0), true);
     clock.turn(15_000);

@@ -208,7 +208,7 @@ export const LISTENER_SUPPORT: SupportTable = {
         'where the client has brought none that are passed; for clusters whose transport socket passes them on',
       ),
       deprecated_v1: rejected('use a filter chain for each route, chosen by filter_chain_match'),
-      on_demand: rejected('only HTTP requests have clusters asked for, by the filter on_demand'),
+      on_demand: supported('without odcds_config no clusters are asked for'),
       upstream_connect_mode: supported(
         'handshakes come before network filters, so that ON_DOWNSTREAM_TLS_HANDSHAKE is IMMEDIATE',
       ),
@@ -218,6 +218,14 @@ export const LISTENER_SUPPORT: SupportTable = {
       access_log_flush_interval: supported(),
       flush_access_log_on_connected: supported(),
       access_log_options: supportedWhole(),
+    },
+  },
+  [`${TCP_PROXY}.OnDemand`]: {
+    otherwise: rejected(),
+    fields: {
+      odcds_config: supported('by DELTA_GRPC'),
+      resources_locator: rejected('clusters are asked for by name, not by locator'),
+      timeout: supported('60 s when absent'),
     },
   },
   'proxy.config.core.v3.TlvEntry (said)': {

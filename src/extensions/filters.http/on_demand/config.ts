@@ -2,7 +2,7 @@
 
 import {
   type Conversion,
-  convertIncrementalSource,
+  convertClusterDemand,
   durationMsOr,
   type HttpFilterManifest,
   type MessageTypes,
@@ -46,7 +46,6 @@ function settingsOf(message: object, at: string, conversion: Conversion): OnDema
   const { odcds } = message as OnDemandMessage;
   // Without a source a field rule has a fault.
   if (odcds === null || odcds.source === null) return { clusters: null };
-  const source = convertIncrementalSource(odcds.source, `${at}.odcds.source`, conversion);
   const timeoutMs = durationMsOr(odcds.timeout, DEFAULT_TIMEOUT_MS);
-  return { clusters: source === undefined ? null : { source, timeoutMs } };
+  return { clusters: convertClusterDemand(odcds.source, `${at}.odcds.source`, timeoutMs, conversion) };
 }

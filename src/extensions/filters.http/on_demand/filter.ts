@@ -10,7 +10,8 @@ import type {
   HttpFilterKind,
   LocalReply,
 } from '../../../data-plane/index.ts';
-import type { ClusterDemandSettings, OnDemandSettings } from './settings.ts';
+import type { ClusterDemandSettings } from '../../../snapshot/index.ts';
+import type { OnDemandSettings } from './settings.ts';
 
 /** A filter before this one has changed what has come of the body: it cannot be shown to all of them again. */
 const EDITED_BODY: LocalReply = { status: 503, body: '', flag: 'NR', details: 'on_demand_body_already_edited' };

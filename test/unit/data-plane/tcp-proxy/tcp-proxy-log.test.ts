@@ -19,7 +19,7 @@ const LOG: AccessLogSettings = {
 type Ending = readonly [options: TcpProxyBenchOptions, act: (bench: TcpProxyBench) => void, expected: string];
 
 const ENDINGS: Readonly<Record<string, Ending>> = {
-  'no cluster': [{ settings: { clusters: [{ cluster: 'gone', weight: 1, criteria: null }] } }, () => {}, '   0 NR'],
+  'no cluster': [{ settings: { clusters: [{ cluster: 'gone', weight: 1, criteria: null }] } }, () => {}, '   0 NC'],
   'no host': [{ hosts: 0 }, () => {}, ' web  1 UH'],
   'the limit': [
     { cluster: { circuitBreakers: { default: { ...NO_LIMITS, maxConnections: 0 }, high: NO_LIMITS } } },
