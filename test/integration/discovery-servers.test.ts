@@ -118,6 +118,38 @@ describe('endpoints from a management server', () => {
   }
 });
 
+describe('a cluster that takes the place of another', () => {
+  for (const form of FORMS) {
+    const isOfChanges = form.api_type === 'DELTA_GRPC';
+    const outcome = isOfChanges ? 'is told again' : 'has the endpoints of before where it is told nothing';
+    it(`asks for its endpoints, though they have been asked for before, and ${outcome}: ${form.name}`, async (t) => {
+      const plane = await ControlPlane.start(t);
+      const one = await upstreamSaying(t, 'one');
+      // Longer than the test where an answer comes.
+      const source = { ...ofForm(form), initial_fetch_timeout: isOfChanges ? '600s' : '0.3s' };
+      const of = (connect_timeout: string): JsonObject => ({ ...eds('a', source), connect_timeout });
+      serve(plane, '1', [of('1s')], [listener('in', 'a')]);
+      plane.set(ENDPOINTS, '1', [assignment('a', one)]);
+      await using weir = await startWeir({ configYaml: bootstrap(form, [plane]), args: ['--concurrency', '1'] });
+      assert.equal(await answerOf(weir, 'in'), '200 one');
+      await plane.answered(ENDPOINTS, '1');
+
+      const before = plane.requests.length;
+      plane.set(CLUSTER, '2', [of('2s')]);
+      const isAsked = ({ type_url, resource_names: all, resource_names_subscribe: more }: ReceivedRequest): boolean =>
+        type_url.endsWith('.ClusterLoadAssignment') && isDeepStrictEqual([...(isOfChanges ? more : all)], ['a']);
+      await untilEqual(true, () => plane.requests.slice(before).some(isAsked), 'another question');
+      const counts = async (): Promise<string> =>
+        `${await weir.stat('cluster_manager.cluster_modified')} ${await weir.stat('cluster_manager.warming_clusters')}`;
+      await untilEqual('1 0', counts, 'the successor');
+      assert.equal(await answerOf(weir, 'in'), '200 one');
+      assert.equal(await weir.stat('cluster.a.assignment_use_cached'), isOfChanges ? 0 : 1);
+      assert.equal(await weir.stat('cluster.a.init_fetch_timeout'), isOfChanges ? 0 : 1);
+      assert.deepEqual(plane.violations, []);
+    });
+  }
+});
+
 describe('route tables from a management server', () => {
   for (const form of FORMS) {
     it(`are asked for by the names of listeners, and change without them: ${form.name}`, async (t) => {

@@ -270,7 +270,13 @@ export class ControlPlane {
       state.names = more.length === 0 && !isOnDemand ? undefined : new Set();
       state.told = new Map(Object.entries(request.initial_resource_versions));
     }
-    for (const name of more) state.names?.add(name);
+    for (const name of more) {
+      state.names?.add(name);
+      // Who asks for it again has nothing of it.
+      if (isFirst) continue;
+      if (name === '*') state.told.clear();
+      else state.told.delete(name);
+    }
     for (const name of less) {
       state.names?.delete(name);
       state.told.delete(name);

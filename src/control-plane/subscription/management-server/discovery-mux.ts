@@ -101,18 +101,18 @@ export class DiscoveryMux {
         if (asked.has(name)) return;
         asked.add(name);
         type.watched.ask(name);
-        type.exchange.wanted();
+        type.exchange.came([name]);
         this.#sayLater();
       },
       unask: (name) => {
         if (!asked.delete(name)) return;
         type.watched.unask(name);
-        type.exchange.wanted();
+        type.exchange.went();
         this.#sayLater();
       },
       start: () => {
         type.watched.add(watch);
-        type.exchange.wanted();
+        type.exchange.came(watch.names);
         this.#start();
         this.#sayLater();
       },
@@ -120,7 +120,7 @@ export class DiscoveryMux {
         type.watched.remove(watch);
         for (const name of asked) type.watched.unask(name);
         asked.clear();
-        type.exchange.wanted();
+        type.exchange.went();
         this.#sayLater();
       },
     };

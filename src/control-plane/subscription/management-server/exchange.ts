@@ -21,8 +21,10 @@ export interface Exchange {
   readonly isDue: boolean;
   /** A stream begins: the server knows nothing of this one, and has said nothing. */
   begin(): void;
-  /** Other names are wanted. */
-  wanted(): void;
+  /** Somebody has come who wants these, of which nobody has told him anything yet. @param names undefined for all there are. */
+  came(names: Iterable<string> | undefined): void;
+  /** Somebody has gone, and others may want other names. */
+  went(): void;
   /** The next request. @param node undefined where the stream has said it. */
   next(node: NodeMessage | undefined): Uint8Array;
   /** A response has come, and is being taken in: nothing is said meanwhile that would answer it. */

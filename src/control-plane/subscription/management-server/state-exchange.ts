@@ -50,7 +50,16 @@ export class StateExchange implements Exchange {
     this.#hasAsked = false;
   }
 
-  wanted(): void {
+  /** A request goes out also where the same names are wanted: a server may tell of them again. */
+  came(): void {
+    this.#changed();
+  }
+
+  went(): void {
+    this.#changed();
+  }
+
+  #changed(): void {
     this.#hasNews = true;
     this.#names = undefined;
   }

@@ -46,8 +46,11 @@ describe('requests in the state of the world', () => {
         let [last, accepted, nonce] = [0, '', ''];
         for (const each of steps) {
           if (each.kind === 'toggle') {
-            if (!names.delete(each.name)) names.add(each.name);
-            exchange.wanted();
+            if (names.delete(each.name)) exchange.went();
+            else {
+              names.add(each.name);
+              exchange.came();
+            }
           } else if (each.kind === 'request') {
             if (!exchange.isDue) continue;
             const bytes = exchange.next(undefined);
