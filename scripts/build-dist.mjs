@@ -24,6 +24,7 @@ const MAIN = 'src/main.ts';
 const THREADS = [
   MAIN,
   'src/worker.ts',
+  'src/response-reader.ts',
   'src/demo/upstream-worker.ts',
   'src/library/index.ts',
   'src/hot-restarter/main.ts',

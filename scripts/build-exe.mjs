@@ -18,7 +18,7 @@ const PARTS = [
   /^build\/(?:addons|page|proto|wasm)\//,
   /^build\/version\.json$/,
 ];
-const PROGRAM = /^dist\/src\/(?:main|worker|demo\/|hot-restarter\/)[^/]*$/;
+const PROGRAM = /^dist\/src\/(?:main|worker|response-reader|demo\/|hot-restarter\/)[^/]*$/;
 
 function* filesBelow(name) {
   for (const entry of readdirSync(path.join(root, name), { withFileTypes: true })) {

@@ -141,6 +141,9 @@ async function fullUpdates(contender: string, proxy: MeasuredProxy, server: Chil
     await delay(SETTLE_MS);
     noteMemory(`after five of all ${kind}`, contender, proxy, await proxy.figures());
   }
+  await proxy.probe('collect');
+  note('after five of all clusters: heap of main in use, MB', contender, (await proxy.figures()).heapMegabytes);
+  note('after five of all clusters: resident behind a collection, MB', contender, proxy.residentMegabytes);
   const [{ sentMs, acknowledgedMs }, figures] = await proxy.during('one-cluster', () =>
     told(server, { of: 'clusters', changed: [1] }),
   );

@@ -108,6 +108,10 @@ export const IMPORT_RULES: Readonly<Record<Unit, UnitRule>> = {
     why: "the proxy in somebody else's process: what the program does with options and signals, this does with arguments",
   },
   'main.ts': { uses: ['base', 'cli', 'process'], why: 'entry point of the program; wires, does not decide' },
+  'response-reader.ts': {
+    uses: ['config'],
+    why: 'entry point of the thread that reads large files of resources',
+  },
   'worker.ts': {
     uses: ['base', 'wasm', 'log', 'stats', 'snapshot', 'data-plane', 'extensions/data'],
     why: 'entry point of a data-plane thread; wires, does not decide',

@@ -20,6 +20,7 @@ export type {
 } from './bootstrap/overload.ts';
 export type { RuntimeDiscovery, RuntimeFiles, RuntimeLayerSettings } from './bootstrap/runtime.ts';
 export { shownConfigYaml } from './bootstrap/shown-yaml.ts';
+export { openDigest } from './discovery/digested-response.ts';
 export type {
   DiscoverableResources,
   ReadFilters,
@@ -78,6 +79,7 @@ export {
 } from './discovery/load-messages.ts';
 export { offerRawResource, readRawResource } from './discovery/read-raw-resource.ts';
 export type { ResourceType } from './discovery/resource-type.ts';
+export { buffersOf, digestResponse, type ReadingOrder, type ResponseDigest } from './discovery/response-digest.ts';
 export {
   type OpenedResponse,
   openResponse,
@@ -103,7 +105,7 @@ export { MessageEncoder, nanoseconds } from './proto/message-encoder.ts';
 export { type MessageType, protoSchema } from './proto/root.ts';
 export { jsonToStruct } from './proto/struct.ts';
 export { textOfMessage } from './proto/text-writer.ts';
-export { UnknownFieldPolicy } from './proto/unknown-fields.ts';
+export { type UnknownFieldMode, UnknownFieldPolicy } from './proto/unknown-fields.ts';
 export { encodeDelimited } from './proto/wire.ts';
 export { encodeMessage, headOf, partsOf, textOf } from './proto/wire-parts.ts';
 export type { AccessLoggerManifest, AccessLoggerManifests } from './resources/access-log/reported-log.ts';
@@ -172,6 +174,7 @@ export { type ReadContext, type ReadFault, type RereadInput, TlsReader } from '.
 export { convertTokenBucket } from './resources/token-bucket.ts';
 export { convertTags, type TracerManifest, type TracerManifests } from './resources/tracing.ts';
 export { durationMsOr, valueOr } from './resources/units.ts';
+export { MAX_SOURCE_BYTES } from './source/source.ts';
 export { type DisablingOutcome, disableExtensions, linkedExtensions } from './support/linked-extensions.ts';
 export {
   extensions,

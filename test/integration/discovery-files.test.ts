@@ -148,6 +148,37 @@ describe('clusters and listeners from files', () => {
     assert.equal(await answerOf(weir, 'in'), '200 one');
   });
 
+  it('may stand in a large file, which tells lines of what is wrong, and of which the last counts however fast it is replaced', async (t) => {
+    const files = new DiscoveredFiles(t);
+    const port = await upstreamSaying(t, 'one');
+    // Five hundred of one line each, and the one that may not be behind them.
+    const many = (version: number): readonly string[] => {
+      const clusters = Array.from({ length: 500 }, (_, at) => cluster(`${version}-${at}`, port));
+      return [...clusters, cluster('one', port), cluster('bad', port, { connect_timeout: '-1s' })].map((each) =>
+        JSON.stringify(each),
+      );
+    };
+    const write = (version: number): void =>
+      files.writeText('clusters', `{"version_info": "${version}", "resources": [\n${many(version).join(',\n')}\n]}`);
+    write(1);
+    files.write('listeners', '1', [listener('in', 'one')]);
+    await using weir = await startWeir({ configYaml: files.bootstrap(), args: ['--concurrency', '1'] });
+    assert.equal(await answerOf(weir, 'in'), '200 one');
+    assert.match(
+      weir.output.stderr,
+      /clusters\.json is refused: cluster bad: \S+clusters\.json:503:\d+: resources\[501\]\.connect_timeout/,
+    );
+    for (let version = 2; version <= 12; version += 1) write(version);
+    const names = async (): Promise<string> =>
+      [...(await weir.admin('/clusters')).matchAll(/^(\d+)-499::added_via_api/gm)].map(([, version]) => version).join();
+    await untilEqual('12', names, 'clusters of the last version');
+    assert.equal(await answerOf(weir, 'in'), '200 one');
+    files.writeText('clusters', `{"version_info": "13", "resources": [\n${many(13).join(',\n')}`);
+    await untilEqual(1, () => attempts(weir, 'cds', 'failure'), 'failures to read');
+    assert.match(weir.output.stderr, /resources are not taken over: \S+clusters\.json:503:\d+: /);
+    assert.equal(await names(), '12');
+  });
+
   it('stand beside those of the bootstrap, which keep their names and addresses', async (t) => {
     const files = new DiscoveredFiles(t);
     const [mine, theirs] = [await upstreamSaying(t, 'mine'), await upstreamSaying(t, 'theirs')];

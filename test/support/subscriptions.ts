@@ -31,6 +31,7 @@ export function sourcesWith(
     resolvers: { hold: () => assert.fail('nobody is looked up') },
     aggregated: undefined,
     bootstrap: new Uint8Array(0),
+    threadFlags: [],
     buildVersion: '',
   });
 }

@@ -5,14 +5,16 @@ import { type ConfigFault, formatFault } from '../fault.ts';
 import { FaultList } from '../fault-list.ts';
 import { type AnyMessage, type UnpackedAny, unpackAny } from '../proto/any.ts';
 import type { MessageTypes } from '../proto/generated/messages.ts';
-import { loadMessage } from '../proto/load-message.ts';
+import { readMessage } from '../proto/load-message.ts';
 import { protoSchema } from '../proto/root.ts';
 import type { UnknownFieldPolicy } from '../proto/unknown-fields.ts';
-import type { ConfigDocument } from '../source/config-document.ts';
+import { ConfigDocument, type DocumentLayer } from '../source/config-document.ts';
 import { itemPath } from '../source/field-path.ts';
+import { openFile } from '../source/source.ts';
 import type { DiscoveredResponse, OfferedResource } from './discovered-response.ts';
 import { fingerprintOf } from './fingerprint.ts';
 import { encodeContent, isError, type OpenedResource, readResource } from './read-resource.ts';
+import { ResourceIndex } from './resource-index.ts';
 import type { ResourceType } from './resource-type.ts';
 import { assignFaults, RESOURCES, RESPONSE_TYPE } from './response-faults.ts';
 
@@ -40,26 +42,23 @@ export function openResponse(
   file: string,
   unknownFields: UnknownFieldPolicy,
 ): OpenedResponse | { readonly faults: readonly string[] } {
-  const schema = protoSchema();
-  const list = new FaultList();
-  const input = { configPath: file, configYaml: '' };
-  const loaded = loadMessage(schema.messageType(RESPONSE_TYPE), input, { faults: list, unknownFields, schema });
-  const { ofResponse, byResource } = assignFaults(list.all);
-  if (loaded === undefined || ofResponse.some(isError)) return { faults: list.all.filter(isError).map(formatFault) };
-  const { document } = loaded;
-  const response = loaded.message as unknown as MessageTypes[typeof RESPONSE_TYPE];
+  const { faults, content } = readResponseFile(file, unknownFields);
+  const { ofResponse, byResource } = assignFaults(faults);
+  if (content === undefined || ofResponse.some(isError)) return { faults: faults.filter(isError).map(formatFault) };
+  const { response } = content;
+  const document = new ConfigDocument(content.layer);
   const warnings = ofResponse.map(formatFault);
-  /** There may be thousands of either, resources and those who ask for one. */
-  const indexes = new Map<string, ResourceIndex>();
+  const indexes = new Map<string, ResourceIndex<OpenedResource>>();
   return {
     warnings,
     of(type, wanted) {
       let index = indexes.get(type.typeName);
       if (index === undefined) {
-        index = indexOf(openedResources(response.resources, type, document, byResource));
+        index = new ResourceIndex();
+        for (const resource of openedResources(response.resources, type, document, byResource)) index.add(resource);
         indexes.set(type.typeName, index);
       }
-      const concerned = wanted === undefined ? index.all : concernedOf(index, wanted);
+      const concerned = index.concernedOf(wanted);
       return {
         version: response.version_info,
         extent: 'all',
@@ -72,6 +71,27 @@ export function openResponse(
       };
     },
   };
+}
+
+export interface ResponseContent {
+  readonly response: MessageTypes[typeof RESPONSE_TYPE];
+  /** Where it says what. */
+  readonly layer: DocumentLayer;
+}
+
+/** @returns with no content where not even its syntax could be read. */
+export function readResponseFile(
+  file: string,
+  unknownFields: UnknownFieldPolicy,
+): { readonly faults: readonly ConfigFault[]; readonly content: ResponseContent | undefined } {
+  const opened = openFile(file);
+  if ('fault' in opened) return { faults: [opened.fault], content: undefined };
+  const { source } = opened;
+  const schema = protoSchema();
+  const faults = new FaultList();
+  const read = readMessage(schema.messageType(RESPONSE_TYPE), source, { faults, unknownFields, schema });
+  const response = read?.message as unknown as ResponseContent['response'] | undefined;
+  return { faults: faults.all, content: response && { response, layer: source.layer } };
 }
 
 function offer<Resource>(opened: OpenedResource, type: ResourceType<Resource>): OfferedResource<Resource> {
@@ -88,23 +108,6 @@ function offer<Resource>(opened: OpenedResource, type: ResourceType<Resource>): 
       content === undefined || faults.length > 0 ? undefined : fingerprintOf(type, content.generation, encoded()),
     read: () => readResource(opened, type, encoded()),
   };
-}
-
-/** In their order. */
-interface ResourceIndex {
-  readonly all: readonly OpenedResource[];
-  readonly byName: ReadonlyMap<string, readonly number[]>;
-}
-
-function indexOf(resources: Iterable<OpenedResource>): ResourceIndex {
-  const all = [...resources];
-  return { all, byName: Map.groupBy(all.keys(), (at) => all[at]!.name) };
-}
-
-/** What could not be opened has no name: it is told of to everybody. */
-function concernedOf({ all, byName }: ResourceIndex, wanted: ReadonlySet<string>): readonly OpenedResource[] {
-  const places = ['', ...wanted].flatMap((name) => byName.get(name) ?? []);
-  return places.sort((a, b) => a - b).map((at) => all[at]!);
 }
 
 function* openedResources(

@@ -13,13 +13,17 @@ export type UnknownFieldVerdict = 'error' | 'warning' | 'silent';
 
 export class UnknownFieldPolicy {
   readonly mode: UnknownFieldMode;
-  readonly #seen = new Set<string>();
+  readonly #seen: Set<string>;
   readonly #onCount: (() => void) | undefined;
 
-  /** `onCount` runs whenever `count` grows, to feed the server's counter. */
-  constructor(mode: UnknownFieldMode, onCount?: () => void) {
+  /**
+   * @param onCount runs whenever `count` grows, to feed the server's counter.
+   * @param seen by another policy, for which this one judges in another thread.
+   */
+  constructor(mode: UnknownFieldMode, onCount?: () => void, seen: Iterable<string> = []) {
     this.mode = mode;
     this.#onCount = onCount;
+    this.#seen = new Set(seen);
   }
 
   /** For the bootstrap and what it holds. */
@@ -41,15 +45,24 @@ export class UnknownFieldPolicy {
     return this.#seen.size;
   }
 
+  /** What has been met so far, for another policy. */
+  get seen(): ReadonlySet<string> {
+    return this.#seen;
+  }
+
+  /** Another policy has met something for this one. */
+  met(key: string): void {
+    if (this.#seen.has(key)) return;
+    this.#seen.add(key);
+    this.#onCount?.();
+  }
+
   /** Judges one occurrence. `field` is a name, or a number where only the binary form is at hand. */
   judge(messageType: string, field: string): UnknownFieldVerdict {
     if (this.mode === 'ignore') return 'silent';
     const key = `${messageType} ${field}`;
     const isNew = !this.#seen.has(key);
-    if (isNew) {
-      this.#seen.add(key);
-      this.#onCount?.();
-    }
+    this.met(key);
     if (this.mode === 'reject') return 'error';
     return isNew ? 'warning' : 'silent';
   }

@@ -6,12 +6,12 @@
 import type { ConfigFault, FaultSeverity } from '../fault.ts';
 import { formatPath, type PathSegment, parsePath } from './field-path.ts';
 import type { ValueNode } from './node.ts';
-import type { SourceText } from './source-text.ts';
+import type { SourcePlaces } from './source-text.ts';
 import { walkTree } from './tree-walk.ts';
 
 /** One source. A binary one has no tree, so only its name can be given. */
 export interface DocumentLayer {
-  readonly source: SourceText;
+  readonly source: SourcePlaces;
   readonly root: ValueNode | undefined;
 }
 
@@ -97,7 +97,7 @@ function positionAt(place: Place): SourcePosition {
 }
 
 /** Position of a character; line and column are 0 when the value has no place of its own. */
-export function positionIn(source: SourceText, offset: number): SourcePosition {
+export function positionIn(source: SourcePlaces, offset: number): SourcePosition {
   if (offset < 0) return { file: source.name, line: 0, column: 0 };
   return { file: source.name, ...source.lineAndColumn(offset) };
 }

@@ -10,8 +10,48 @@ export interface LineAndColumn {
   readonly column: number;
 }
 
+/** Where characters stand in a source, whether or not its text is at hand. */
+export interface SourcePlaces {
+  /** As the operator gave it: a path, or `--config-yaml`. */
+  readonly name: string;
+  /** Of the text, in UTF-16 units. */
+  readonly length: number;
+  /** Offsets at which lines begin; the first is 0. */
+  readonly lineStarts: ArrayLike<number> & Iterable<number>;
+  lineAndColumn(offset: number): LineAndColumn;
+}
+
+/** The offsets at which lines begin, of a text that is somewhere else. */
+export class SourceLines implements SourcePlaces {
+  readonly name: string;
+  readonly length: number;
+  readonly lineStarts: SourcePlaces['lineStarts'];
+
+  constructor(name: string, length: number, lineStarts: SourcePlaces['lineStarts']) {
+    this.name = name;
+    this.length = length;
+    this.lineStarts = lineStarts;
+  }
+
+  lineAndColumn(offset: number): LineAndColumn {
+    return placeIn(this, offset);
+  }
+}
+
+function placeIn({ length, lineStarts: starts }: SourcePlaces, offset: number): LineAndColumn {
+  const at = Math.min(Math.max(offset, 0), length);
+  let low = 0;
+  let high = starts.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (starts[middle]! <= at) low = middle;
+    else high = middle - 1;
+  }
+  return { line: low + 1, column: at - starts[low]! + 1 };
+}
+
 /** Text plus a line index that is only built when the first fault needs it. */
-export class SourceText {
+export class SourceText implements SourcePlaces {
   /** As the operator gave it: a path, or `--config-yaml`. */
   readonly name: string;
   readonly text: string;
@@ -24,19 +64,14 @@ export class SourceText {
 
   /** Line and column of a character; offsets past the end give the end. */
   lineAndColumn(offset: number): LineAndColumn {
-    const at = Math.min(Math.max(offset, 0), this.text.length);
-    const starts = this.#starts();
-    let low = 0;
-    let high = starts.length - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if (starts[middle]! <= at) low = middle;
-      else high = middle - 1;
-    }
-    return { line: low + 1, column: at - starts[low]! + 1 };
+    return placeIn(this, offset);
   }
 
-  #starts(): readonly number[] {
+  get length(): number {
+    return this.text.length;
+  }
+
+  get lineStarts(): readonly number[] {
     if (this.#lineStarts === undefined) {
       const starts = [0];
       for (let at = this.text.indexOf('\n'); at !== -1; at = this.text.indexOf('\n', at + 1)) starts.push(at + 1);

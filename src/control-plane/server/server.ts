@@ -186,6 +186,7 @@ export class Server {
       aggregated: bootstrap.dynamicResources.aggregated,
       bootstrap: bootstrap.messages.bootstrap,
       buildVersion: deps.versionText,
+      threadFlags: deps.workers.threadFlags,
     });
     const subscriptions = this.#sources;
     this.#loadReporting = LoadReporting.of(bootstrap, {

@@ -5,16 +5,17 @@ import type { Clock } from '../../base/clock.ts';
 import { errorMessage } from '../../base/errors.ts';
 import type { FaultBoundary } from '../../base/fault-boundary.ts';
 import { TimeSlice } from '../../base/time-slice.ts';
-import { type OpenedResponse, openResponse, type UnknownFieldPolicy } from '../../config/index.ts';
+import type { OpenedResponse } from '../../config/index.ts';
 import type { Logger } from '../../log/index.ts';
 import type { FileSourceSettings } from '../../snapshot/index.ts';
 import type { FileWatches } from './file-watches.ts';
 import { MoveWatch, type MoveWatchEvents } from './move-watch.ts';
+import type { ReadResponseFile, ResponseReader } from './response-reader.ts';
 import { ConnectionRecord, type SourceReport, TypeRecord } from './source-report.ts';
 
 export interface FileSourceDependencies {
   readonly clock: Clock;
-  readonly unknownFields: UnknownFieldPolicy;
+  readonly reader: Pick<ResponseReader, 'open'>;
   readonly log: Logger;
   readonly faults: FaultBoundary;
   /** Of files that are followed however they change. */
@@ -48,6 +49,9 @@ export class FileSource {
   #complaint = '';
   /** Undefined where it could not be opened. */
   #opened: { readonly response: OpenedResponse | undefined } | undefined;
+  #isOpening = false;
+  /** Another has been moved over it while it was opened. */
+  #isOutdated = false;
   #endKeeping = (): void => {};
 
   /** @param followsWrites it is read again also when it is not moved, but written in place. */
@@ -85,10 +89,9 @@ export class FileSource {
     this.#tell();
   }
 
-  /** @returns undefined where it cannot be read; the reason has been logged. */
-  open(): OpenedResponse | undefined {
-    this.#opened ??= { response: this.#openNow() };
-    return this.#opened.response;
+  /** For a reader that has its turn. @returns undefined where it cannot be read; the reason has been logged. */
+  get opened(): OpenedResponse | undefined {
+    return this.#opened!.response;
   }
 
   /** Somebody has taken resources of a type over. @param refusals why some of them are refused, one reason each. */
@@ -104,9 +107,23 @@ export class FileSource {
     return { kind: 'file', name, complaint: this.#complaint, types, ...this.#record.report() };
   }
 
-  #openNow(): OpenedResponse | undefined {
-    const { unknownFields, log } = this.#deps;
-    const opened = openResponse(this.#settings.path, unknownFields);
+  /** @returns a promise where others have their turns meanwhile. */
+  #open(): Promise<void> | undefined {
+    const opened = this.#deps.reader.open(this.#settings.path);
+    if (opened instanceof Promise) return this.#openLater(opened);
+    this.#opened = { response: this.#noteOpened(opened) };
+    return undefined;
+  }
+
+  async #openLater(opening: Promise<ReadResponseFile>): Promise<void> {
+    this.#isOpening = true;
+    const opened = await opening;
+    this.#isOpening = false;
+    this.#opened = { response: this.#noteOpened(opened) };
+  }
+
+  #noteOpened(opened: ReadResponseFile): OpenedResponse | undefined {
+    const { log } = this.#deps;
     this.#record.connected(!('faults' in opened));
     this.#complaint = 'faults' in opened ? opened.faults.join('; ') : '';
     if ('faults' in opened) {
@@ -122,15 +139,22 @@ export class FileSource {
     this.#opened = undefined;
   }
 
+  #startAnew(): void {
+    this.#isOutdated = false;
+    this.#forget();
+    for (const reader of this.#readers) this.#waiting.add(reader);
+    this.#tell();
+  }
+
   #startWatch(): { close(): void } {
     const { clock, log, faults, watches } = this.#deps;
     const { path, watchedFolder } = this.#settings;
     const events: MoveWatchEvents = {
       onMoved: () => {
         log.info(`${path} is read again: ${watchedFolder ?? path} has changed`);
-        this.#forget();
-        for (const reader of this.#readers) this.#waiting.add(reader);
-        this.#tell();
+        // Who waits for what is being read has it first: it may change faster than it can be read.
+        if (this.#isOpening) this.#isOutdated = true;
+        else this.#startAnew();
       },
       onError: (error) => log.warning(`${path} is not watched: ${errorMessage(error)}`),
     };
@@ -152,6 +176,10 @@ export class FileSource {
       try {
         for (const reader of this.#waiting) {
           if (slice.isOverNow()) await slice.rest();
+          while (this.#opened === undefined) {
+            const opening = this.#open();
+            if (opening !== undefined) await opening;
+          }
           // It may have left meanwhile.
           if (this.#waiting.delete(reader)) reader.read();
         }
@@ -159,6 +187,7 @@ export class FileSource {
         this.#isTelling = false;
         this.#endKeeping();
         this.#endKeeping = this.#deps.clock.after(KEPT_MS, () => this.#forget());
+        if (this.#isOutdated) this.#startAnew();
       }
     });
   }

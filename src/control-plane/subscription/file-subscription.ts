@@ -60,7 +60,7 @@ export class FileSubscription<Resource> implements Subscription, FileReader {
     const { source, path, log } = this.#deps;
     const { names, type, stats, owner } = this.#request;
     const attempt = stats.attempt();
-    const opened = source.open();
+    const { opened } = source;
     if (opened === undefined) {
       attempt.failed();
       owner.onFailed();

@@ -18,6 +18,7 @@ import type { FileWatches } from './file-watches.ts';
 import type { DiscoveryMux } from './management-server/discovery-mux.ts';
 import { RequestGate } from './management-server/request-gate.ts';
 import type { ServerLinkDependencies } from './management-server/server-link.ts';
+import { ResponseReader, startResponseThread } from './response-reader.ts';
 import type { RestPoll, RestPollDependencies } from './rest-server/rest-poll.ts';
 import type { SourceReport } from './source-report.ts';
 import type { Subscription, SubscriptionRequest, Subscriptions } from './subscription.ts';
@@ -34,6 +35,8 @@ export interface SourcesDependencies extends ServerLinkDependencies {
   readonly bootstrap: Uint8Array;
   /** What servers of the older interface are told of the program. */
   readonly buildVersion: string;
+  /** Flags of Node for threads; those of the process when undefined. */
+  readonly threadFlags: readonly string[] | undefined;
 }
 
 /** Loaded when the first is to be asked by HTTP. */
@@ -51,6 +54,7 @@ interface ManagementServers {
 export class Sources implements Subscriptions {
   readonly #deps: SourcesDependencies;
   readonly #gate: RequestGate;
+  readonly #reader: ResponseReader;
   #servers: Promise<ManagementServers> | undefined;
   #restServers: Promise<RestServers> | undefined;
   /** By path and folder, and how they are watched: those that somebody asks. */
@@ -63,6 +67,7 @@ export class Sources implements Subscriptions {
   constructor(deps: SourcesDependencies) {
     this.#deps = deps;
     this.#gate = new RequestGate(deps.clock);
+    this.#reader = new ResponseReader({ ...deps, startThread: () => startResponseThread(deps.threadFlags) });
   }
 
   subscribe<Resource>(request: SubscriptionRequest<Resource>): Subscription {
@@ -87,7 +92,8 @@ export class Sources implements Subscriptions {
     const { path, watchedFolder } = settings;
     const { followsWrites = false } = request;
     const key = `${path}\0${watchedFolder ?? ''}\0${followsWrites}`;
-    const source = this.#files.get(key) ?? new FileSource(settings, followsWrites, this.#deps);
+    const deps = { ...this.#deps, reader: this.#reader };
+    const source = this.#files.get(key) ?? new FileSource(settings, followsWrites, deps);
     this.#files.set(key, source);
     const onClosed = (): void => {
       if (!source.hasReaders && this.#files.get(key) === source) this.#files.delete(key);
@@ -100,6 +106,7 @@ export class Sources implements Subscriptions {
     this.#isClosed = true;
     for (const mux of this.#muxes.values()) mux.close();
     for (const poll of this.#polls.values()) poll.close();
+    this.#reader.close();
   }
 
   /** @param of the type that the stream is for; undefined for that of all. */

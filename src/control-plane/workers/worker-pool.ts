@@ -156,6 +156,11 @@ export class WorkerPool {
     return this.#deps.concurrency;
   }
 
+  /** Flags of Node for threads; those of the process when undefined. */
+  get threadFlags(): readonly string[] | undefined {
+    return this.#deps.threadFlags;
+  }
+
   /** Share of its time that each worker has been at work since this was asked last; undefined while there is none. */
   takeEventLoopUses(): readonly (number | undefined)[] {
     return this.#workers.map((worker) => (worker?.isRunning ? worker.takeEventLoopUse() : undefined));
