@@ -112,7 +112,20 @@ export const MEMBERS_NOTES: Readonly<Record<string, MessageNotes>> = {
       cluster_name: ['Whose hosts are asked in turn, the healthy ones first.', 'required'],
       authority: ['Of the requests.', 'name of the cluster'],
       max_receive_message_length: ['A longer message ends the stream.', '256 MiB'],
+      retry_policy: ['Nothing: streams that end are opened again after waits of their own.', 'none'],
     },
+  },
+  'proxy.config.core.v3.RetryPolicy': {
+    test: 'test/integration/services-asked-again.test.ts',
+    fields: {
+      retry_back_off: ['Nothing, of streams.', 'none'],
+      num_retries: ['Nothing, of streams.', 'none'],
+      retry_on: ['Nothing, of streams.', 'none'],
+    },
+  },
+  'proxy.config.core.v3.BackoffStrategy': {
+    test: 'test/integration/services-asked-again.test.ts',
+    fields: { base_interval: ['Nothing, of streams.', 'none'], max_interval: ['Nothing, of streams.', 'none'] },
   },
   'proxy.config.core.v3.GrpcService.GoogleGrpc': {
     test: SOURCES,

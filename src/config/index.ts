@@ -155,6 +155,7 @@ export type { NetworkFilterManifest, NetworkFilterManifests } from './resources/
 export { convertRateLimits } from './resources/rate-limits.ts';
 export { convertRedirect } from './resources/redirect-action.ts';
 export { credentialOf } from './resources/redis-options.ts';
+export { convertOwnRetries } from './resources/retry-policy.ts';
 export {
   convertConditions,
   convertHeaderMatcher,

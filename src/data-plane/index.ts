@@ -70,6 +70,7 @@ export { compileHeaderTest } from './route/header-matcher.ts';
 export { firstValue as firstQueryValue } from './route/query-matcher.ts';
 export { compileRedirect, type RedirectLocation } from './route/redirect.ts';
 export { findRequestCookie, requestCookie, setCookieText } from './route/request-cookie.ts';
+export { compileRetryPolicy, type RetryPolicy } from './route/retry-policy.ts';
 export { redirectedHead } from './router/redirect-target.ts';
 export { ReportQueue } from './tracing/report-queue.ts';
 export { ReportStream } from './tracing/report-stream.ts';

@@ -1,8 +1,9 @@
 // GrpcService messages of filters.
 
 import { clusterAuthority, isAuthority } from '../base/authority.ts';
-import { type Conversion, type GrpcService, initialMetadata } from '../config/index.ts';
+import { type Conversion, convertOwnRetries, type GrpcService, initialMetadata } from '../config/index.ts';
 import type { GrpcTarget } from './filters.http/grpc/target.ts';
+import { GRPC_RETRIES } from './own-retries-config.ts';
 
 /**
  * A service that filters ask, which has to be that of a cluster. @param timeoutMs of a call, in ms.
@@ -27,7 +28,10 @@ export function convertGrpcTarget(
       `${JSON.stringify(authority)} is no host that a request can name`,
     );
   }
+  const place = `${at}.envoy_grpc.retry_policy`;
+  const retry = convertOwnRetries(target.retry_policy, GRPC_RETRIES, place, conversion.faults);
   return {
+    ...(retry === null ? {} : { retry }),
     cluster: target.cluster_name,
     authority: authority || clusterAuthority(target.cluster_name),
     timeoutMs,

@@ -142,6 +142,7 @@ export type {
   TlvSettings,
   TrafficDirection,
   UpgradeSettings,
+  UpstreamLogSettings,
 } from './listener.ts';
 export type { LocalReplySettings, ReplyMapperSettings } from './local-reply.ts';
 export type {

@@ -29,6 +29,17 @@ import type { TracingSettings } from './tracing.ts';
 import type { UdpProxySettings, UdpProxySnapshot } from './udp-proxy.ts';
 import type { WholeStats } from './whole-stats.ts';
 
+/** The log of the router, which tells of attempts when they are over. */
+export interface UpstreamLogSettings {
+  readonly accessLogs: readonly AccessLogSettings[];
+  /** Absent without any. */
+  readonly reportedLogs?: readonly ReportedLogSettings[];
+  /** Also when the request goes out. */
+  readonly onConnected: boolean;
+  /** Also after each such time from then on; 0 for not. */
+  readonly intervalMs: number;
+}
+
 /** What the configuration says of an HTTP connection manager. */
 export interface HttpConnectionManagerSettings {
   readonly kind: 'http-connection-manager';
@@ -38,6 +49,8 @@ export interface HttpConnectionManagerSettings {
   /** Absent without any. */
   readonly reportedLogs?: readonly ReportedLogSettings[];
   readonly furtherLogEntries: HttpLogEntries;
+  /** One entry for each attempt of a request; absent where attempts are not logged. */
+  readonly upstreamLog?: UpstreamLogSettings;
   /** What a request meets before the router, in this order. */
   readonly httpFilters: readonly HttpFilterSettings[];
   /** What clients may turn their connections into, one entry for each type. */

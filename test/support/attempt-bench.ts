@@ -86,6 +86,10 @@ export class NotingClient implements RequestClient {
     return null;
   }
 
+  logAttempt(): null {
+    return null;
+  }
+
   onUpstreamWritable(): void {
     this.told.push('writable');
   }

@@ -20,6 +20,8 @@ export type Answer = Plain | Buffer | { readonly fails: number } | 'silence';
 export class UnaryService implements AsyncDisposable {
   readonly asked: AskedCall[] = [];
   answer: Answer;
+  /** Before that, one after the other. */
+  readonly first: Answer[] = [];
   port = 0;
   /** Calls that have been answered, or ended by their client. */
   over = 0;
@@ -65,7 +67,7 @@ export class UnaryService implements AsyncDisposable {
     call.on('cancelled', () => {
       this.over += 1;
     });
-    const { answer } = this;
+    const answer = this.first.shift() ?? this.answer;
     if (answer === 'silence') return;
     if (Buffer.isBuffer(answer)) reply(null, answer);
     else if ('fails' in answer) reply({ code: answer.fails as number, details: 'no' });

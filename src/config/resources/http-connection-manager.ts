@@ -74,6 +74,7 @@ export function convertHttpConnectionManager(
     accessLogs: convertAccessLogs(message.access_log, `${at}.access_log`, conversion),
     ...convertReportedLogs(message.access_log, `${at}.access_log`, conversion),
     furtherLogEntries: convertHttpLogEntries(message, at, conversion.faults),
+    ...convertUpstreamLog(message, at, conversion),
     httpFilters: convertHttpFilters(message.http_filters, `${at}.http_filters`, conversion),
     upgrades: convertUpgrades(message, at, conversion),
     routeTable: convertRoutes(message, at, conversion),
@@ -252,6 +253,27 @@ function convertUpgrades(
     const httpFilters = convertHttpFilters(filters, `${here}.filters`, conversion);
     return { type, isEnabled: valueOr(enabled, true), httpFilters };
   });
+}
+
+/** Where the router stands in the chain is where its log does. */
+function convertUpstreamLog(
+  { http_filters: filters }: HttpConnectionManager,
+  at: string,
+  conversion: Conversion,
+): Pick<HttpConnectionManagerSettings, 'upstreamLog'> {
+  const router = routerOf(filters);
+  if (router === undefined || router.upstream_log.length === 0) return {};
+  const place = filters.findIndex(({ typed_config }) => openExtension(typed_config)?.typeName === ROUTER);
+  const here = `${at}.http_filters[${place}].typed_config.upstream_log`;
+  const { upstream_log: logs, upstream_log_options: options } = router;
+  return {
+    upstreamLog: {
+      accessLogs: convertAccessLogs(logs, here, conversion),
+      ...convertReportedLogs(logs, here, conversion),
+      onConnected: options?.flush_upstream_log_on_upstream_stream ?? false,
+      intervalMs: durationMsOr(options?.upstream_log_flush_interval ?? null, 0),
+    },
+  };
 }
 
 /** The settings of the router among the filters; undefined when there is none. */

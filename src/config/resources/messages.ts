@@ -166,3 +166,4 @@ export type XffConfig = MessageTypes['proxy.extensions.http.original_ip_detectio
 export type CustomHeaderConfig =
   MessageTypes['proxy.extensions.http.original_ip_detection.custom_header.v3.CustomHeaderConfig'];
 export type UuidRequestIdConfig = MessageTypes['proxy.extensions.request_id.uuid.v3.UuidRequestIdConfig'];
+export type CoreRetryPolicy = MessageTypes['proxy.config.core.v3.RetryPolicy'];

@@ -12,7 +12,12 @@ import { quote } from '../source/node.ts';
 import { balancerMetadata } from './balancer-metadata.ts';
 import { openExtension } from './extension.ts';
 import type { FaultSink } from './fault-sink.ts';
-import type { OmitHostMetadataConfig, PreviousPrioritiesConfig, RetryPolicyMessage } from './messages.ts';
+import type {
+  CoreRetryPolicy,
+  OmitHostMetadataConfig,
+  PreviousPrioritiesConfig,
+  RetryPolicyMessage,
+} from './messages.ts';
 import { convertHeaderMatchers } from './route-match.ts';
 import { valueToJson } from './struct.ts';
 import { durationMs, durationMsOr, valueOr } from './units.ts';
@@ -24,6 +29,8 @@ const STATUSES_END = 600;
 const DEFAULT_MAX_FACTOR = 10;
 const DEFAULT_RATE_LIMIT_MAX_MS = 300_000;
 const DEFAULT_FURTHER_DRAWS = 1;
+/** Of requests of the proxy's own. */
+const OWN_BACK_OFF = { baseMs: 1000, maxMs: 10_000 };
 
 /** As they are written, in both spellings of those that name the proxy. */
 const CONDITIONS: Readonly<Record<string, RetryCondition>> = {
@@ -84,6 +91,31 @@ export function convertRetryPolicy(
   };
 }
 
+/** Of requests of the proxy's own, which say less. @param byDefault conditions where `retry_on` names none. */
+export function convertOwnRetries(
+  message: CoreRetryPolicy | null,
+  byDefault: readonly RetryCondition[],
+  at: string,
+  faults: FaultSink,
+): RetrySettings | null {
+  if (message === null) return null;
+  const conditions = convertConditions(message.retry_on, `${at}.retry_on`, faults);
+  return {
+    conditions: message.retry_on === '' ? byDefault : conditions,
+    maxRetries: valueOr(message.num_retries, DEFAULT_RETRIES),
+    perTryTimeoutMs: 0,
+    perTryIdleTimeoutMs: 0,
+    backOff: convertBackOff(message.retry_back_off, `${at}.retry_back_off`, faults) ?? OWN_BACK_OFF,
+    rateLimitedBackOff: null,
+    retriableStatusCodes: [],
+    retriableHeaders: [],
+    retriableRequestHeaders: [],
+    hostPredicates: [],
+    maxFurtherDraws: 0,
+    previousPrioritiesFrequency: 0,
+  };
+}
+
 function checkStatusCodes(codes: readonly number[], at: string, faults: FaultSink): void {
   for (const [index, code] of codes.entries()) {
     if (code < LOWEST_STATUS || code >= STATUSES_END)
@@ -102,7 +134,7 @@ function convertConditions(text: string, at: string, faults: FaultSink): readonl
 }
 
 function convertBackOff(
-  message: RetryPolicyMessage['retry_back_off'],
+  message: RetryPolicyMessage['retry_back_off'] | CoreRetryPolicy['retry_back_off'],
   at: string,
   faults: FaultSink,
 ): RetrySettings['backOff'] {

@@ -297,7 +297,8 @@ function countersOfTracer(filter: TerminalFilterSettings): readonly string[] {
 
 function countersOfLogs(logged: TerminalFilterSettings | ListenerSettings | UdpProxySettings): readonly string[] {
   const logs = 'reportedLogs' in logged ? (logged.reportedLogs ?? []) : [];
-  return logs.flatMap(({ logger }) => logger.wholeCounters);
+  const ofAttempts = 'upstreamLog' in logged ? (logged.upstreamLog?.reportedLogs ?? []) : [];
+  return [...logs, ...ofAttempts].flatMap(({ logger }) => logger.wholeCounters);
 }
 
 function makeNetworkFilter(settings: NetworkFilterSettings, holdings: Holdings): NetworkFilterSnapshot {

@@ -15,6 +15,7 @@ import { compileHeaderEdits, type HeaderEditor } from '../route/header-editor.ts
 import type { RouteSlot } from '../route/route-tables.ts';
 import { RoutesInUse } from '../route/routes-in-use.ts';
 import { ScopeKeyBuilder } from '../route/scope-key.ts';
+import { AttemptLog } from '../router/attempt-log.ts';
 import { Router } from '../router/router.ts';
 import { UpstreamCalls } from '../router/upstream-call.ts';
 import { RequestTracing } from '../tracing/request-tracing.ts';
@@ -96,6 +97,8 @@ export class ConnectionManager implements TerminalFilter, CodecOwner, StreamMana
   readonly tracing: RequestTracing | null;
   /** Null when nothing is logged. */
   readonly accessLog: AccessLog | null;
+  /** Null where attempts are not logged. */
+  readonly attemptLog: AttemptLog | null;
   /** Null when replies of the proxy's own go out as they are. */
   readonly replyRules: ReplyRules | null;
   readonly ingress: IngressFacts;
@@ -140,6 +143,7 @@ export class ConnectionManager implements TerminalFilter, CodecOwner, StreamMana
       takesChunkedLength: settings.http1?.takesChunkedLength ?? false,
     };
     this.accessLog = AccessLog.compile(context, clusters, settings);
+    this.attemptLog = AttemptLog.of(context, clusters, settings.upstreamLog);
     this.tracing =
       settings.tracing === undefined
         ? null
@@ -315,6 +319,7 @@ export class ConnectionManager implements TerminalFilter, CodecOwner, StreamMana
 
   close(): void {
     this.accessLog?.close();
+    this.attemptLog?.close();
     this.tracing?.close();
     this.#ownRoutes?.close();
     for (const chain of this.#chains) chain.close();

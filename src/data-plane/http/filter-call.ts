@@ -1,5 +1,6 @@
 // What a filter and the call that it makes to a cluster know of each other; upstream-call.ts makes it.
 
+import type { RetryPolicy } from '../route/retry-policy.ts';
 import type { UpstreamFailure } from '../upstream/pool/failure.ts';
 import type { TextHead } from './text-head.ts';
 import type { Trailers } from './trailers.ts';
@@ -20,6 +21,8 @@ export interface CallRequest {
   readonly timeoutMs: number;
   /** A longer body of an answer is a failure. */
   readonly maxAnswerBytes: number;
+  /** What it is tried again for; absent for nothing. */
+  readonly retry?: RetryPolicy | undefined;
 }
 
 export interface CallAnswer {

@@ -87,6 +87,28 @@ export class HttpStreamFacts extends StreamFacts {
     this.#upstreamEnd?.noteConnection(connection);
   }
 
+  /** What the facts of an attempt take from those of its request: all that an attempt has none of its own of. */
+  borrow(request: HttpStreamFacts): void {
+    this.clientByHops = request.clientByHops;
+    this.isGrpc = request.isGrpc;
+    this.isHealthCheck = request.isHealthCheck;
+    this.routeName = request.routeName;
+    this.routeMetadata = request.routeMetadata;
+    this.virtualHostName = request.virtualHostName;
+    this.virtualHostMetadata = request.virtualHostMetadata;
+    this.virtualClusterName = request.virtualClusterName;
+    this.dynamicMetadata = request.dynamicMetadata;
+    this.requestState = request.requestState;
+    this.tracePlace = request.tracePlace;
+    this.requestEndMs = request.requestEndMs;
+    // Of an attempt that has found no connection: what would have gone out.
+    if (this.requestHead === '') this.requestHead = request.requestHead;
+    if (this.upstreamCluster === '') {
+      this.upstreamCluster = request.upstreamCluster;
+      this.clusterMetadata = request.clusterMetadata;
+    }
+  }
+
   noteResponse(head: string, bodyBytes: number, nowMs: number): void {
     this.responseHead = head;
     this.responseStartMs = nowMs;

@@ -16,6 +16,8 @@ import type { Route } from '../route/route.ts';
 import type { NamedDestination } from '../route/route-request.ts';
 import type { RouteSlot } from '../route/route-tables.ts';
 import type { RoutesInUse } from '../route/routes-in-use.ts';
+import type { AttemptEntry } from '../router/attempt-entry.ts';
+import type { AttemptLog } from '../router/attempt-log.ts';
 import type { AttemptTrace } from '../tracing/attempt-trace.ts';
 import type { RequestTrace } from '../tracing/request-trace.ts';
 import type { Cluster } from '../upstream/cluster.ts';
@@ -25,7 +27,7 @@ import type { ConnectionEnds } from '../upstream/upstream-facts.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import type { DownstreamStream } from './codec/downstream-stream.ts';
 import { isGrpc } from './grpc-request.ts';
-import { HttpStreamFacts } from './http-stream-facts.ts';
+import { HttpStreamFacts, type StreamStart } from './http-stream-facts.ts';
 import { ReplyForm } from './local-reply.ts';
 import { PeriodicEntries } from './periodic-entries.ts';
 import type { ReplyRules } from './reply-rules.ts';
@@ -41,6 +43,8 @@ export interface RequestLedger {
   readonly statBase: number;
   /** Null when nothing is logged. */
   readonly accessLog: AccessLog | null;
+  /** Null where attempts are not logged. */
+  readonly attemptLog: AttemptLog | null;
   /** Null when replies of the proxy's own go out as they are. */
   readonly replyRules: ReplyRules | null;
   readonly ingress: IngressFacts;
@@ -243,6 +247,16 @@ export abstract class StreamRecord implements RoutedStream {
     return this.trace === null ? null : this.trace.attempt(cluster, number);
   }
 
+  /** The entry of an attempt that begins; null where attempts are not logged. */
+  logAttempt(): AttemptEntry | null {
+    const { attemptLog } = this.manager;
+    if (attemptLog === null) return null;
+    // From its first attempt on, a request notes what is told of it.
+    void this.facts;
+    const start = { ...this.#start(), startedMs: this.context.clock.monotonicMs(), protocol: '' };
+    return attemptLog.begin(start, () => this.facts);
+  }
+
   /** Adds what has become known before anybody asked for facts. */
   protected abstract tellFacts(facts: HttpStreamFacts): void;
 
@@ -300,13 +314,12 @@ export abstract class StreamRecord implements RoutedStream {
   }
 
   #newFacts(): HttpStreamFacts {
+    return new HttpStreamFacts(this.context.clock, this.#start());
+  }
+
+  #start(): StreamStart {
     const { ingress, liveHead } = this.manager;
-    return new HttpStreamFacts(this.context.clock, {
-      downstream: this.codec.connection.facts,
-      ingress,
-      liveHead,
-      startedMs: this.startedMs,
-      protocol: this.codec.protocol,
-    });
+    const { connection, protocol } = this.codec;
+    return { downstream: connection.facts, ingress, liveHead, startedMs: this.startedMs, protocol };
   }
 }

@@ -11,6 +11,7 @@ import type { Host } from '../upstream/host.ts';
 import type { OverrideHost } from '../upstream/override-hosts.ts';
 import type { UpstreamFailure } from '../upstream/pool/failure.ts';
 import type { ConnectionEnds } from '../upstream/upstream-facts.ts';
+import type { AttemptEntry } from './attempt-entry.ts';
 
 /** What becomes of a response whose head has come. */
 export const Verdict = {
@@ -66,6 +67,9 @@ export interface AttemptClient {
 
   /** The span of an attempt that begins; null where attempts have none. @param number counts from 1. */
   traceAttempt(cluster: Cluster, number: number): AttemptTrace | null;
+
+  /** The entry of an attempt that begins; null where attempts are not logged. */
+  logAttempt(): AttemptEntry | null;
 
   /** More of the request's body may come. */
   onUpstreamWritable(): void;

@@ -6,11 +6,15 @@ import { ClusterPriority } from '../../wasm/shared-records.ts';
 import type { TextHead } from '../http/text-head.ts';
 import type { Trailers } from '../http/trailers.ts';
 import { type TimeoutOwner, TimerEntry } from '../network/timer-wheel.ts';
+import type { RetryPolicy } from '../route/retry-policy.ts';
 import type { Cluster } from '../upstream/cluster.ts';
+import type { ClusterMap } from '../upstream/cluster-map.ts';
 import type { PickContext } from '../upstream/load-balancer/pick-context.ts';
 import type { UpstreamFailure } from '../upstream/pool/failure.ts';
 import type { WorkerContext } from '../worker-context.ts';
-import { type AttemptClient, Verdict } from './attempt-client.ts';
+import { type RequestClient, Verdict } from './attempt-client.ts';
+import type { ForwardedRequest } from './forwarded-request.ts';
+import { RequestTries, type TriesPlan } from './request-tries.ts';
 import { UpstreamAttempt } from './upstream-attempt.ts';
 
 const { upstream_rq_max_duration_reached, upstream_rq_timeout } = CLUSTER_STATS.index;
@@ -38,9 +42,18 @@ export interface OwnRequestOptions {
   readonly timeoutMs: number;
   /** More of the body follows: the request has no time of its own before its end. */
   readonly isOpen?: boolean;
+  /** What it is tried again for, within its time; absent for nothing. */
+  readonly retry?: OwnRetries | undefined;
 }
 
-export abstract class OwnRequest implements AttemptClient, TimeoutOwner {
+/** Retries of requests of the proxy's own. */
+export interface OwnRetries {
+  readonly policy: RetryPolicy;
+  /** A cluster may be replaced before the last of them. */
+  readonly clusters: ClusterMap;
+}
+
+export abstract class OwnRequest implements RequestClient, TimeoutOwner {
   readonly methodId: number;
   readonly isGrpc: boolean;
   readonly isInternal: boolean;
@@ -60,7 +73,11 @@ export abstract class OwnRequest implements AttemptClient, TimeoutOwner {
   responseTrailers: Trailers | null = null;
   protected readonly context: WorkerContext;
   readonly #cluster: Cluster;
-  protected readonly attempt: UpstreamAttempt;
+  /** Clusters that have taken its place, and that retries go to; null for none. */
+  #successors: Cluster[] | null = null;
+  /** Nobody reads them. */
+  flags = 0;
+  protected readonly attempt: ForwardedRequest;
   readonly #timer: TimerEntry;
   /** The cluster ends it before its own time is over. */
   #isShortened: boolean;
@@ -82,8 +99,11 @@ export abstract class OwnRequest implements AttemptClient, TimeoutOwner {
     this.#body = options.body;
     this.requestFraming = options.framing;
     this.requestTrailers = options.trailers;
-    const { head, pickContext } = options;
-    this.attempt = new UpstreamAttempt(context, this, cluster, ClusterPriority.default, head, null, pickContext);
+    const { head, pickContext, retry } = options;
+    this.attempt =
+      retry === undefined
+        ? new UpstreamAttempt(context, this, cluster, ClusterPriority.default, head, null, pickContext)
+        : new RequestTries(context, this, cluster, head, planOf(retry, this.timeoutMs, pickContext));
     this.#timer = new TimerEntry(this);
     const limitMs = this.#isShortened ? maxStreamDurationMs : this.timeoutMs || Number.POSITIVE_INFINITY;
     context.wheel.arm(this.#timer, this.requestCompleteMs + limitMs);
@@ -104,9 +124,24 @@ export abstract class OwnRequest implements AttemptClient, TimeoutOwner {
 
   onUpstreamHost(): void {}
 
+  useCluster(cluster: Cluster): void {
+    cluster.acquire();
+    this.#successors ??= [];
+    this.#successors.push(cluster);
+  }
+
+  /** There is none but the request's own. */
+  onTryLimit(): void {}
+
+  onReplayAbandoned(): void {}
+
   onUpstreamConnection(): void {}
 
   traceAttempt(): null {
+    return null;
+  }
+
+  logAttempt(): null {
     return null;
   }
 
@@ -176,7 +211,33 @@ export abstract class OwnRequest implements AttemptClient, TimeoutOwner {
   #end(): void {
     this.context.wheel.remove(this.#timer);
     this.#cluster.release();
+    if (this.#successors !== null) for (const cluster of this.#successors) cluster.release();
+    this.#successors = null;
   }
+}
+
+function planOf({ policy, clusters }: OwnRetries, timeoutMs: number, pickContext: PickContext | null): TriesPlan {
+  return {
+    priority: ClusterPriority.default,
+    attemptEdits: null,
+    pickContext,
+    clusters,
+    policy,
+    terms: policy,
+    triedHosts: null,
+    companions: 0,
+    otherHosts: null,
+    hedges: false,
+    perTryTimeoutMs: 0,
+    perTryIdleTimeoutMs: 0,
+    maxTryDurationMs: 0,
+    // Its body lies here anyway.
+    replayLimitBytes: Number.POSITIVE_INFINITY,
+    timeoutMs,
+    expectedMs: timeoutMs,
+    grpcExpectedMs: 0,
+    tellsTimeoutRetry: false,
+  };
 }
 
 /** Says in a head that it is this machine that asks, behind all whom the head names already. */

@@ -18,6 +18,7 @@ import type { UpstreamFailure } from '../upstream/pool/failure.ts';
 import type { ConnectionEnds } from '../upstream/upstream-facts.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import type { AttemptClient, RequestClient, Verdict } from './attempt-client.ts';
+import type { AttemptEntry } from './attempt-entry.ts';
 import type { UpstreamAttempt } from './upstream-attempt.ts';
 
 /** The request, as its tries see it. */
@@ -203,6 +204,10 @@ export class TimedTry implements AttemptClient, TimeoutOwner {
 
   traceAttempt(cluster: Cluster, number: number): AttemptTrace | null {
     return this.#owner.client.traceAttempt(cluster, number);
+  }
+
+  logAttempt(): AttemptEntry | null {
+    return this.#owner.client.logAttempt();
   }
 
   onUpstreamWritable(): void {

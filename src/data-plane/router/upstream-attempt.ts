@@ -11,7 +11,9 @@ import { CLUSTER_STATS, HOST_STATS, ROUTE_STATS } from '../../stats/index.ts';
 import { HEADER_ID, Method, type ResponseHead } from '../../wasm/http1.ts';
 import type { ClusterPriority } from '../../wasm/shared-records.ts';
 import type { ResponseReceiver, UpstreamStream } from '../http/codec/upstream-stream.ts';
+import { upstreamReset } from '../http/local-reply.ts';
 import type { Trailers } from '../http/trailers.ts';
+import type { ResponseFlagName } from '../response-flags.ts';
 import type { AttemptEdits } from '../route/attempt-edits.ts';
 import type { AttemptTrace } from '../tracing/attempt-trace.ts';
 import type { AttemptMeter } from '../upstream/attempt-measures.ts';
@@ -32,6 +34,7 @@ import {
 import type { ConnectionEnds } from '../upstream/upstream-facts.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { type AttemptClient, Verdict } from './attempt-client.ts';
+import type { AttemptEntry } from './attempt-entry.ts';
 import type { ForwardedRequest } from './forwarded-request.ts';
 
 const {
@@ -44,6 +47,9 @@ const {
   upstream_rq_tx_reset,
 } = CLUSTER_STATS.index;
 const { rq_error, rq_timeout } = HOST_STATS.index;
+
+/** As the log of attempts tells them. */
+const NO_HOST_FLAGS: Readonly<Record<NoHostReason, ResponseFlagName>> = { none: 'UH', overflow: 'UO', dns: 'DF' };
 
 const WAITING = 0;
 const SENDING = 1;
@@ -115,6 +121,8 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
   #isCanary = false;
   /** Null where attempts have no spans of their own. */
   #trace: AttemptTrace | null = null;
+  /** Null where attempts are not logged. */
+  #entry: AttemptEntry | null = null;
   /** Null: nobody wants to know. */
   readonly #meter: AttemptMeter | null;
 
@@ -182,6 +190,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
     this.#earlyEnd = end;
     this.#isRequestDone = isEnd;
     this.#trace = this.#client.traceAttempt(this.cluster, this.attempts);
+    this.#entry = this.#client.logAttempt();
     this.#attempt();
   }
 
@@ -204,6 +213,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
     }
     this.#hasSentBody ||= end > start;
     if (this.#meter !== null) this.#meter.requestBodyBytes += end - start;
+    this.#entry?.sent(end - start, isEnd);
     return this.#noteSent(this.#stream!.send(bytes, start, end, isEnd));
   }
 
@@ -216,6 +226,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
     if (this.#state === DONE) return;
     this.#count(stat);
     this.#trace?.finish('timeout');
+    this.#entry?.failed('UT', 'response_timeout');
     if (this.#host !== null) {
       this.#countHost(rq_timeout);
       this.#countHost(rq_error);
@@ -235,6 +246,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
     this.cluster = host.cluster;
     this.#state = WAITING;
     this.#client.onUpstreamHost(host, this.attempts);
+    this.#entry?.host(host, this.attempts);
     const { downstream } = this.#client;
     const { requestServerName } = this.cluster;
     if (requestServerName === null) {
@@ -249,6 +261,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
 
   onNoHost(reason: NoHostReason): void {
     this.#trace?.finish(reason === 'overflow' ? reason : 'no healthy upstream');
+    this.#entry?.failed(NO_HOST_FLAGS[reason], 'no_healthy_upstream');
     this.#host = null;
     this.#end();
     if (reason === 'overflow') {
@@ -271,6 +284,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
     const head = this.#headFor(this.#host!);
     if (this.#trace !== null) noteConnection(this.#trace, stream);
     this.#meter?.sendHead(head, this.#earlyEnd - this.#earlyStart);
+    this.#entry?.connected(stream, head, this.#earlyEnd - this.#earlyStart, this.#isRequestDone);
     this.#client.onUpstreamConnection(stream, head);
     const isSent = stream.start(
       this,
@@ -289,6 +303,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
 
   onPoolFailure(failure: PoolFailure, transportDetail: string): void {
     this.#trace?.finish(failure);
+    this.#noteFailureInLog(failure === 'no pool' ? 'overflow' : failure, transportDetail);
     this.#end();
     if (failure === 'no pool') {
       this.#client.onNoHealthyUpstream(false);
@@ -314,6 +329,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
       this.#meter.receiveHead(response);
       this.#meter.responseBodyBytes = end - start;
     }
+    this.#entry?.answered(response, end - start, nowMs);
     if (this.cluster.isHealthChecked && response.has(IMMEDIATE_FAIL)) this.#host!.reportFailure();
     const verdict = this.#client.judgeResponse();
     if (verdict !== Verdict.pass) {
@@ -332,12 +348,14 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
 
   onResponseBody(bytes: Buffer, start: number, end: number, isEnd: boolean, isSlab: boolean, nowMs: number): boolean {
     if (this.#meter !== null) this.#meter.responseBodyBytes += end - start;
+    this.#entry?.received(end - start);
     if (isEnd) this.#complete(nowMs);
     return this.#client.onResponseBody(bytes, start, end, isEnd, isSlab, nowMs);
   }
 
   onResponseTrailers(trailers: Trailers): void {
     this.#client.responseTrailers = trailers;
+    this.#entry?.trailers(trailers);
   }
 
   onUpstreamReset(failure: UpstreamFailure, detail: string): void {
@@ -352,6 +370,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
       return;
     }
     this.#trace?.finish(failure);
+    this.#noteFailureInLog(failure, detail);
     this.#end();
     this.#count(BY_PEER.has(failure) ? upstream_rq_rx_reset : upstream_rq_tx_reset);
     this.#noteFailure();
@@ -456,6 +475,13 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
     this.#stream = null;
     this.#meter?.end(this.#client.perTryTimeoutMs);
     this.#trace?.finish('');
+    this.#entry?.finish();
+  }
+
+  #noteFailureInLog(failure: UpstreamFailure, transport: string): void {
+    if (this.#entry === null) return;
+    const { flag, details } = upstreamReset(failure, transport, false);
+    this.#entry.failed(flag as ResponseFlagName, details, transport);
   }
 
   #noteSent(isSent: boolean): boolean {

@@ -12,7 +12,7 @@ import type { Cluster } from '../upstream/cluster.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { beginStream } from './open-request.ts';
-import { addSender, OwnRequest } from './own-request.ts';
+import { addSender, OwnRequest, type OwnRetries } from './own-request.ts';
 
 /** A call under way. */
 export interface UpstreamCall {
@@ -42,7 +42,9 @@ export class UpstreamCalls {
       receiver.onCallFailure('unknown cluster');
       return null;
     }
-    const call = new Call(this.#context, cluster, request, receiver);
+    const { retry } = request;
+    const retries = retry === undefined ? undefined : { policy: retry, clusters: this.#clusters };
+    const call = new Call(this.#context, cluster, request, receiver, retries);
     call.start();
     return call.isOver ? null : call;
   }
@@ -65,7 +67,13 @@ class Call extends OwnRequest implements UpstreamCall {
   #length = 0;
   #isOver = false;
 
-  constructor(context: WorkerContext, cluster: Cluster, request: CallRequest, receiver: CallReceiver) {
+  constructor(
+    context: WorkerContext,
+    cluster: Cluster,
+    request: CallRequest,
+    receiver: CallReceiver,
+    retry: OwnRetries | undefined,
+  ) {
     const { method, body, isGrpc, timeoutMs } = request;
     const framing = body.length === 0 && !hasBodyByNature(method) ? Framing.NONE : Framing.LENGTH;
     super(context, cluster, {
@@ -78,6 +86,7 @@ class Call extends OwnRequest implements UpstreamCall {
       framing,
       trailers: null,
       timeoutMs,
+      retry,
     });
     this.#receiver = receiver;
     this.#maxAnswerBytes = request.maxAnswerBytes;

@@ -165,6 +165,10 @@ export class TunnelUpstream implements AttemptClient, ProxiedUpstream {
     return null;
   }
 
+  logAttempt(): null {
+    return null;
+  }
+
   onUpstreamWritable(): void {
     if (this.#state === OPEN) this.#owner.onUpstreamDrain();
   }

@@ -674,6 +674,17 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
     bootstrap: (value) => httpManager({ stream_idle_timeout: value }),
     settingMs: (bootstrap) => manager(bootstrap).streamIdleTimeoutMs,
   },
+  'proxy.extensions.filters.http.router.v3.Router.UpstreamAccessLogOptions.upstream_log_flush_interval': {
+    bootstrap: (value) => {
+      const typed_config = {
+        '@type': 'type.googleapis.com/envoy.extensions.filters.http.router.v3.Router',
+        upstream_log: [{ name: 'envoy.access_loggers.stdout' }],
+        upstream_log_options: { upstream_log_flush_interval: value },
+      };
+      return httpManager({ http_filters: [{ name: 'envoy.filters.http.router', typed_config }] });
+    },
+    settingMs: (bootstrap) => manager(bootstrap).upstreamLog?.intervalMs,
+  },
   'proxy.extensions.filters.network.tcp_proxy.v3.TcpProxy.access_log_flush_interval': {
     bootstrap: (value) => tcp({ access_log_flush_interval: value }),
     settingMs: (bootstrap) => tcpProxy(bootstrap).furtherLogEntries.intervalMs,

@@ -5,7 +5,6 @@ import { rejected, type SupportTable, supported, supportedWhole, warned } from '
 const CLEARTEXT = 'stat sinks speak cleartext to gRPC services';
 const OTHER_CREDENTIALS =
   'tokens of the cloud are not fetched: say ssl_credentials and access_token, or name a cluster in envoy_grpc whose server does that';
-const NO_RETRY = 'nothing is asked twice';
 
 export const GRPC_SERVICE_SUPPORT: SupportTable = {
   'proxy.config.core.v3.GrpcService': {
@@ -18,7 +17,7 @@ export const GRPC_SERVICE_SUPPORT: SupportTable = {
       ),
       initial_metadata: supported(),
       credentials: rejected('an older place of google_grpc.channel_credentials and call_credentials'),
-      retry_policy: warned(NO_RETRY),
+      retry_policy: warned('streams that end are opened again after waits of their own'),
     },
   },
   'proxy.config.core.v3.GrpcService.EnvoyGrpc': {
@@ -26,9 +25,19 @@ export const GRPC_SERVICE_SUPPORT: SupportTable = {
     fields: {
       cluster_name: supported('its hosts in turn; stat sinks speak cleartext'),
       authority: supported(),
-      retry_policy: warned(NO_RETRY),
+      retry_policy: supported(
+        'of single calls of filters and of what tells collectors; 5xx, gateway-error, connect-failure, reset and unavailable unless it names others',
+      ),
       max_receive_message_length: supported('of management servers; other answers are short, or refused'),
       skip_envoy_headers: warned('stat sinks send none, filters send theirs'),
+    },
+  },
+  'proxy.config.core.v3.RetryPolicy': {
+    otherwise: rejected('questions of the proxy itself go to the hosts that their cluster picks'),
+    fields: {
+      retry_back_off: supported(),
+      num_retries: supported('within the time of the question'),
+      retry_on: supported('not of jwt_authn, which tries a fetch again whatever it has failed by'),
     },
   },
   'proxy.config.core.v3.GrpcService.GoogleGrpc': {

@@ -378,6 +378,13 @@ export const HTTP_SUPPORT: SupportTable = {
     otherwise: rejected(),
     fields: { name: supported(), typed_config: extensions([]) },
   },
+  [`${ROUTER}.UpstreamAccessLogOptions`]: {
+    otherwise: rejected(),
+    fields: {
+      flush_upstream_log_on_upstream_stream: supported('`UpstreamPoolReady`'),
+      upstream_log_flush_interval: supported('`UpstreamPeriodic`'),
+    },
+  },
   [ROUTER]: {
     otherwise: warned(),
     fields: {
@@ -389,8 +396,8 @@ export const HTTP_SUPPORT: SupportTable = {
       respect_expected_rq_timeout: supported('of requests from inside'),
       reject_connect_request_early_data: onlyElseWarned([false]),
       upstream_http_filters: rejected('put the filters before the router'),
-      upstream_log: warned('operators of access_log in the connection manager tell of upstreams, too'),
-      upstream_log_options: warned('operators of access_log in the connection manager tell of upstreams, too'),
+      upstream_log: supported('an entry for each attempt: `UpstreamEnd`'),
+      upstream_log_options: supported(),
     },
   },
 };

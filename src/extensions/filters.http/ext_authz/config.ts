@@ -3,6 +3,7 @@
 import {
   type Conversion,
   convertMetadataMatch,
+  convertOwnRetries,
   convertStringMatcher,
   durationMsOr,
   type HttpFilterManifest,
@@ -16,6 +17,7 @@ import {
 } from '../../../config/index.ts';
 import type { StringMatch } from '../../../snapshot/index.ts';
 import { convertGrpcTarget } from '../../grpc-service-config.ts';
+import { HTTP_RETRIES } from '../../own-retries-config.ts';
 import { labelsOf } from './labels-config.ts';
 import type {
   BodySettings,
@@ -86,7 +88,7 @@ export const EXT_AUTHZ_MANIFEST: HttpFilterManifest = {
         path_prefix: supported(),
         authorization_request: supported(),
         authorization_response: supported(),
-        retry_policy: rejected('a question is asked once'),
+        retry_policy: supported('5xx, gateway-error, connect-failure and reset unless it names others'),
       },
     },
     [`${PACKAGE}.AuthorizationRequest`]: {
@@ -204,6 +206,7 @@ function httpServiceOf(
     kind: 'http',
     cluster: uri.cluster,
     timeoutMs: durationMsOr(uri.timeout, DEFAULT_TIMEOUT_MS),
+    retry: convertOwnRetries(service.retry_policy, HTTP_RETRIES, `${at}.retry_policy`, conversion.faults),
     pathPrefix: service.path_prefix,
     add: (asked?.headers_to_add ?? []).map(({ key, value }) => [key.toLowerCase(), value] as const),
     toUpstream: list('allowed_upstream_headers'),

@@ -1,6 +1,12 @@
 // A service that is asked with the request's own head, and judges by the status of its answer.
 
-import { type CallAnswer, type CallRequest, compileByteMatch } from '../../../data-plane/index.ts';
+import {
+  type CallAnswer,
+  type CallRequest,
+  compileByteMatch,
+  compileRetryPolicy,
+  type RetryPolicy,
+} from '../../../data-plane/index.ts';
 import type { RequestHead } from '../../../wasm/http1.ts';
 import { type FieldAction, type FieldEdit, isFraming } from '../field-edits.ts';
 import type { Question, Service } from './service.ts';
@@ -16,6 +22,7 @@ type NameTest = (name: string) => boolean;
 
 export class HttpService implements Service {
   readonly #settings: HttpServiceSettings;
+  readonly #retry: RetryPolicy | undefined;
   readonly #tells: NameTest;
   readonly #toUpstream: NameTest;
   readonly #appended: NameTest;
@@ -33,6 +40,7 @@ export class HttpService implements Service {
     spellings: (name: string) => readonly string[],
   ) {
     this.#settings = settings;
+    this.#retry = settings.retry === null ? undefined : compileRetryPolicy(settings.retry);
     const allows = nameTest(allowedHeaders);
     const forbids = nameTest(disallowedHeaders);
     this.#tells = (name) => (name === 'authorization' || allows(name)) && !forbids(name);
@@ -61,6 +69,7 @@ export class HttpService implements Service {
       isGrpc: false,
       timeoutMs,
       maxAnswerBytes,
+      retry: this.#retry,
     };
   }
 

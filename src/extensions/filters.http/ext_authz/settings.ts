@@ -1,6 +1,6 @@
 // What main tells the workers of an ext_authz filter.
 
-import type { Fraction, MetadataMatch, RuntimeSetting, StringMatch } from '../../../snapshot/index.ts';
+import type { Fraction, MetadataMatch, RetrySettings, RuntimeSetting, StringMatch } from '../../../snapshot/index.ts';
 import type { GrpcTarget } from '../grpc/target.ts';
 
 /** Names behind `http.<stat_prefix>.`. */
@@ -34,6 +34,8 @@ export interface HttpServiceSettings {
   readonly kind: 'http';
   readonly cluster: string;
   readonly timeoutMs: number;
+  /** Null for none. */
+  readonly retry: RetrySettings | null;
   readonly pathPrefix: string;
   /** In place of what the request has. Names are in lower case. */
   readonly add: readonly (readonly [name: string, value: string])[];

@@ -1,9 +1,13 @@
+import type { RetrySettings } from '../../../snapshot/index.ts';
+
 /** How a service is reached. */
 export interface GrpcTarget {
   readonly cluster: string;
   readonly authority: string;
   /** 0 for none. */
   readonly timeoutMs: number;
+  /** Of calls; absent for none. */
+  readonly retry?: RetrySettings;
   /** Goes with each call; names are in lower case. */
   readonly metadata: readonly (readonly [name: string, value: string])[];
 }

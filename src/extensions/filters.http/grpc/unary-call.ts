@@ -1,13 +1,26 @@
 // One question and one answer of a gRPC service, as a call to a cluster.
 
-import type { CallAnswer, CallRequest } from '../../../data-plane/index.ts';
+import { type CallAnswer, type CallRequest, compileRetryPolicy, type RetryPolicy } from '../../../data-plane/index.ts';
+import type { RetrySettings } from '../../../snapshot/index.ts';
 import { FRAME_HEAD_BYTES, frameHead } from './frames.ts';
 import { GRPC_FIELDS } from './stream-request.ts';
 import type { GrpcTarget } from './target.ts';
 
+/** Compiled once for each target. */
+const policies = new WeakMap<RetrySettings, RetryPolicy>();
+
+function policyOf(settings: RetrySettings): RetryPolicy {
+  let policy = policies.get(settings);
+  if (policy === undefined) {
+    policy = compileRetryPolicy(settings);
+    policies.set(settings, policy);
+  }
+  return policy;
+}
+
 /** @param path of the method, with its slash. @param maxAnswerBytes a longer answer is a failure. */
 export function unaryCall(target: GrpcTarget, path: string, message: Buffer, maxAnswerBytes: number): CallRequest {
-  const { cluster, authority, timeoutMs, metadata } = target;
+  const { cluster, authority, timeoutMs, metadata, retry } = target;
   return {
     cluster,
     method: 'POST',
@@ -22,6 +35,7 @@ export function unaryCall(target: GrpcTarget, path: string, message: Buffer, max
     isGrpc: true,
     timeoutMs,
     maxAnswerBytes,
+    retry: retry && policyOf(retry),
   };
 }
 

@@ -137,10 +137,6 @@ export const JWT_AUTHN: HttpFilterManifest = {
         timeout: supported(),
       },
     },
-    'proxy.config.core.v3.RetryPolicy': {
-      otherwise: rejected('a fetch is tried again whatever it has failed by, at a host that its cluster picks'),
-      fields: { retry_back_off: supported(), num_retries: supported() },
-    },
   },
   convert(message, at, conversion) {
     const filter = message as Message<'JwtAuthentication'>;

@@ -35,6 +35,7 @@ describe('the settings of an authorization service', () => {
       kind: 'http',
       cluster: 'web',
       timeoutMs: 250,
+      retry: null,
       pathPrefix: '/check',
       add: [['x-a', 'b']],
       toUpstream: [{ kind: 'prefix', value: 'x-', ignoresCase: false }],
@@ -117,7 +118,11 @@ describe('the settings of an authorization service', () => {
       { grpc_service: { ...GRPC, initial_metadata: [{ key: 'grpc-x', value: 'a' }] } },
       /^grpc_service\.initial_metadata\[0\]\.key: /,
     ],
-    ['retries', { http_service: { ...HTTP, retry_policy: {} } }, /^http_service\.retry_policy: /],
+    [
+      'hosts of retries',
+      { http_service: { ...HTTP, retry_policy: { host_selection_retry_max_attempts: 2 } } },
+      /^http_service\.retry_policy\.host_selection_retry_max_attempts: /,
+    ],
     [
       'a test of metadata that tests nothing',
       { http_service: HTTP, filter_enabled_metadata: { filter: 'a', path: [{ key: 'a' }] } },

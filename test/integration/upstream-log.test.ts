@@ -1,0 +1,171 @@
+// The access log of the router: an entry for each attempt of a request, with what the attempt alone has come to; and what else it
+// tells on the way.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { describe, type TestContext, test } from 'node:test';
+import { faultTexts, httpFilter, type JsonObject, listenerWith, load, withListeners } from '../support/bootstrap.ts';
+import { bootstrapOf, clusterAt, createProxy } from '../support/embedded.ts';
+import { filteredListener, routeTo } from '../support/embedded-filters.ts';
+import { eventually } from '../support/eventually.ts';
+import { HTTP2 } from '../support/guarded-proxy.ts';
+import { ECHO, Http2Upstream } from '../support/http2-upstream.ts';
+import { unusedPort, WireClient } from '../support/wire.ts';
+
+const ROUTER = 'type.googleapis.com/envoy.extensions.filters.http.router.v3.Router';
+const FORMAT =
+  '%ACCESS_LOG_TYPE% %REQ(:PATH)% %RESPONSE_CODE% %RESPONSE_FLAGS% %UPSTREAM_REQUEST_ATTEMPT_COUNT% %BYTES_SENT% %BYTES_RECEIVED%' +
+  ' %RESP(x-said)% %ROUTE_NAME% %UPSTREAM_CLUSTER% %PROTOCOL% %RESPONSE_CODE_DETAILS%\n';
+
+function router(file: string, options: JsonObject = {}, filter: JsonObject = {}): JsonObject {
+  const typed_config = {
+    '@type': 'type.googleapis.com/envoy.extensions.access_loggers.file.v3.FileAccessLog',
+    path: file,
+    log_format: { text_format_source: { inline_string: FORMAT } },
+  };
+  const upstream_log = [{ name: 'envoy.access_loggers.file', typed_config, ...filter }];
+  const settings = { '@type': ROUTER, upstream_log, upstream_log_options: options };
+  return { name: 'envoy.filters.http.router', typed_config: settings };
+}
+
+interface Bench {
+  readonly client: WireClient;
+  /** Ends the proxy, which flushes its logs. */
+  entries(): Promise<string[]>;
+}
+
+async function logging(
+  t: TestContext,
+  port: number,
+  action: JsonObject = {},
+  { options = {}, cluster = {}, filter = {} }: { options?: JsonObject; cluster?: JsonObject; filter?: JsonObject } = {},
+): Promise<Bench> {
+  const folder = mkdtempSync(path.join(tmpdir(), 'weir-upstream-log-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const file = path.join(folder, 'log');
+  const route = routeTo('/', {}, { name: 'all', route: { cluster: 'web', ...action } });
+  const manager = { http_filters: [router(file, options, filter)] };
+  const proxy = await createProxy(
+    bootstrapOf([filteredListener([], [route], { manager })], [clusterAt('web', port, cluster)]),
+  );
+  t.after(() => proxy.close());
+  const client = new WireClient(proxy.listeners.get('main')!.port);
+  const entries = async (): Promise<string[]> => {
+    await eventually(() => proxy.stats.value('http.main.downstream_rq_active') === 0, 'no request left');
+    client.close();
+    await proxy.close();
+    return readFileSync(file, 'latin1').split('\n').slice(0, -1);
+  };
+  return { client, entries };
+}
+
+async function upstream(t: TestContext, onRequest: RequestListener): Promise<number> {
+  const server = createServer(onRequest);
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+const POST = 'POST /p HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\n\r\nabc';
+const RETRIES: JsonObject = {
+  retry_policy: { retry_on: '5xx', num_retries: 2, retry_back_off: { base_interval: '0.001s' } },
+};
+
+describe('the log of attempts', () => {
+  test('has an entry for each of them', async (t) => {
+    let count = 0;
+    const port = await upstream(t, (request, response) => {
+      count += 1;
+      request.resume();
+      const body = count === 1 ? 'sorry' : 'done';
+      response.writeHead(count === 1 ? 503 : 201, { 'x-said': `answer ${count}`, 'content-length': body.length });
+      response.end(body);
+    });
+    const { client, entries } = await logging(t, port, RETRIES);
+    assert.equal((await client.write(POST).response()).status, 201);
+    assert.deepEqual(await entries(), [
+      'UpstreamEnd /p 503 - 1 3 5 answer 1 all web HTTP/1.1 via_upstream',
+      'UpstreamEnd /p 201 - 2 3 4 answer 2 all web HTTP/1.1 via_upstream',
+    ]);
+  });
+
+  test('tells of attempts that find nobody', async (t) => {
+    const { client, entries } = await logging(t, await unusedPort(), RETRIES);
+    assert.equal((await client.write(POST).response()).status, 503);
+    const all = await entries();
+    assert.equal(all.length, 3);
+    for (const [index, entry] of all.entries()) {
+      const details = String.raw`upstream_reset_before_response_started\{remote_connection_failure.*\}`;
+      assert.match(entry, new RegExp(`^UpstreamEnd /p 0 UF ${index + 1} 0 0 - all web - ${details}$`));
+    }
+  });
+
+  test('tells of those that are given up, and of those that are cut', async (t) => {
+    const port = await upstream(t, (request) => {
+      request.resume();
+      if (request.url === '/cut') request.socket.destroy();
+    });
+    const { client, entries } = await logging(t, port, { timeout: '0.1s' });
+    assert.equal((await client.write('GET /slow HTTP/1.1\r\nhost: a\r\n\r\n').response()).status, 504);
+    assert.equal((await client.write(POST.replace('/p', '/cut')).response()).status, 503);
+    const [slow, cut, ...others] = await entries();
+    assert.equal(slow, 'UpstreamEnd /slow 0 UT 1 0 0 - all web HTTP/1.1 response_timeout');
+    assert.match(
+      cut!,
+      /^UpstreamEnd \/cut 0 UC 1 3 0 - all web HTTP\/1\.1 upstream_reset_before_response_started\{conn/,
+    );
+    assert.deepEqual(others, []);
+  });
+
+  test('tells when a request goes out, and how it gets on', async (t) => {
+    let end = (): void => {};
+    const port = await upstream(t, (_request, response) => {
+      response.writeHead(200, { 'x-said': 'soon', 'content-length': 6 }).write('begun');
+      end = () => response.end('!');
+    });
+    const options = { flush_upstream_log_on_upstream_stream: true, upstream_log_flush_interval: '0.05s' };
+    const { client, entries } = await logging(t, port, {}, { options });
+    client.write('GET /long HTTP/1.1\r\nhost: a\r\n\r\n');
+    await client.until('begun');
+    // The time of a few intervals.
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    end();
+    await client.until('!');
+    const all = await entries();
+    assert.equal(all[0], 'UpstreamPoolReady /long 0 - 1 0 0 - all web HTTP/1.1 -');
+    assert.ok(all.length > 2);
+    for (const entry of all.slice(1, -1)) {
+      assert.equal(entry, 'UpstreamPeriodic /long 200 - 1 0 5 soon all web HTTP/1.1 via_upstream');
+    }
+    assert.match(all.at(-1)!, /^UpstreamEnd \/long 200 - 1 0 6 soon all web HTTP\/1\.1 via_upstream$/);
+  });
+
+  test('knows upstreams of HTTP/2, and has filters as others', async (t) => {
+    const { port } = await Http2Upstream.start(t, ECHO);
+    const comparison = { op: 'GE', value: { default_value: 400, runtime_key: 'x' } };
+    const filter = { filter: { not_health_check_filter: {} } };
+    const { client, entries } = await logging(t, port, {}, { cluster: HTTP2, filter });
+    await client.write(POST).until('abc');
+    assert.deepEqual(await entries(), ['UpstreamEnd /p 200 - 1 3 3 - all web HTTP/2 via_upstream']);
+    const failures = { filter: { status_code_filter: { comparison } } };
+    const silent = await logging(t, port, {}, { cluster: HTTP2, filter: failures });
+    await silent.client.write(POST).until('abc');
+    assert.deepEqual(await silent.entries(), []);
+  });
+
+  test('has faults where it stands', () => {
+    const bad = router('/tmp/log');
+    const typed = bad.typed_config as { upstream_log: { typed_config: { log_format: JsonObject } }[] };
+    typed.upstream_log[0]!.typed_config.log_format = { text_format_source: { inline_string: '%NO_SUCH%' } };
+    const texts = faultTexts(load(withListeners(listenerWith([httpFilter({ http_filters: [bad] })])))).join('\n');
+    assert.match(texts, /http_filters\[0\]\.typed_config\.upstream_log\[0\]\..*NO_SUCH/);
+  });
+});
