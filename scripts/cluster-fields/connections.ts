@@ -78,10 +78,13 @@ export const CONNECTIONS_NOTES: Readonly<Record<string, MessageNotes>> = {
         '`false`',
       ],
       auto_san_validation: [
-        'The certificate has to be for that name or address, in place of the names configured.',
+        'The certificate has to be for that name or address, in place of the names configured; none is for more than 255 bytes.',
         '`false`',
       ],
-      override_auto_sni_header: ['Where the name stands.', 'the host of the request'],
+      override_auto_sni_header: [
+        'Header with the name; a request without it, or with nothing in it, goes by its host.',
+        'the host of the request',
+      ],
     },
   },
   'proxy.config.core.v3.ProxyProtocolConfig': {

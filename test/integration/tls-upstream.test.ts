@@ -185,6 +185,11 @@ before(async () => {
     ['asked-name', plainTls, { ...secured({}, { sni: 'a.example' }), ...named({ auto_sni: true }) }],
     ['asked-san', plainTls, { ...secured(trusted(), {}), ...named({ auto_sni: true, auto_san_validation: true }) }],
     ['header-name', plainTls, { ...secured({}, {}), ...named({ auto_sni: true }, 'X-Server') }],
+    [
+      'header-san',
+      plainTls,
+      { ...secured(trusted(), {}), ...named({ auto_sni: true, auto_san_validation: true }, 'X-Server') },
+    ],
     ['resumed', plainTls, { ...secured(trusted(), { sni: 'a.example' }), max_requests_per_connection: 1 }],
     [
       'not-resumed',
@@ -297,12 +302,20 @@ describe('requests over TLS', () => {
     }
     await weir.untilStat('cluster.asked-name.upstream_cx_total', 3);
     assert.equal((await answer('header-name', { 'x-server': 'three.example' })).name, 'three.example');
-    assert.equal((await answer('header-name')).name, '');
+    for (const headers of [{}, { 'x-server': '' }]) {
+      assert.equal((await answer('header-name', { host: 'four.example', ...headers })).name, 'four.example');
+    }
   });
   it('want certificates that are for the name a request brings', async () => {
     assert.equal((await answer('asked-san', { host: 'x.b.example' })).name, 'x.b.example');
-    const { status, body } = await get('asked-san', { host: 'c.example' });
-    assert.deepEqual([status, /no subject alternative name fits/.test(body)], [503, true]);
+    for (const [cluster, headers] of [
+      ['asked-san', { host: 'c.example' }],
+      ['asked-san', { host: `${'a'.repeat(256)}.b.example` }],
+      ['header-san', { 'x-server': ':80' }],
+    ] as const) {
+      const { status, body } = await get(cluster, headers);
+      assert.deepEqual([status, /no subject alternative name fits/.test(body)], [503, true], body);
+    }
     assert.equal((await answer('asked-san', { host: '127.0.0.1:80' })).name, '');
   });
   it('resume sessions', async () => {

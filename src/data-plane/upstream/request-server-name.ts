@@ -7,6 +7,8 @@ import { TextHead } from '../http/text-head.ts';
 /** Of a name in a handshake (RFC 6066 section 3). */
 const MAX_NAME_BYTES = 255;
 const PORT = /:\d*$/;
+/** Wanted of a certificate where a request brings no name that one can be for: the name of the root, which none has. */
+const NOBODY = '.';
 
 /** What servers are asked for, and what their certificates have to be for; empty for what the configuration says. */
 export interface ServerNames {
@@ -30,11 +32,14 @@ export class RequestServerName {
 
   /** @param head of the request as it is sent. */
   of(head: string): ServerNames {
-    const value = TextHead.of(head).headerByName(this.#header) ?? '';
-    const name = hostOf(value);
-    if (name.length > MAX_NAME_BYTES) return NO_NAMES;
+    const fields = TextHead.of(head);
+    const name = hostOf(fields.headerByName(this.#header) || fields.headerByName('host') || '');
+    const isName = name !== '' && name.length <= MAX_NAME_BYTES;
     // No server is asked for an address, but a certificate may be for one.
-    return { sentName: this.#isSent && isIP(name) === 0 ? name : '', verifiedName: this.#isVerified ? name : '' };
+    const sentName = this.#isSent && isName && isIP(name) === 0 ? name : '';
+    if (!this.#isVerified) return { sentName, verifiedName: '' };
+    // Empty would be any certificate of the authority.
+    return { sentName, verifiedName: isName ? name : NOBODY };
   }
 }
 
