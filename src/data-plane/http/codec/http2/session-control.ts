@@ -33,15 +33,11 @@ export class SessionControl {
     this.#session.sender.resizeTable();
     this.#session.output.control(FrameType.SETTINGS, FrameFlag.ACK, 0, 0);
     this.#session.dirty();
-    const change = peer.windowBytes - before;
-    if (change !== 0) {
-      for (const stream of this.#session.streams.all()) {
-        stream.sendWindow += change;
-        if (stream.sendWindow > LARGEST_WINDOW) return this.#session.fail(Fault.window);
-      }
+    if (peer.windowBytes > before) {
+      if (!this.#session.sender.fits(this.#session.streams)) return this.#session.fail(Fault.window);
+      this.#session.isWidened = true;
     }
     this.#session.owner.onSettings();
-    if (change > 0) this.#session.flushWaiting();
     return !this.#session.isEnded;
   }
 
@@ -53,7 +49,7 @@ export class SessionControl {
     if (streamId === 0) {
       if (increment === 0) return this.#session.fail(Fault.windowZero);
       if (!this.#session.sender.widen(increment)) return this.#session.fail(Fault.window);
-      this.#session.flushWaiting();
+      this.#session.isWidened = true;
       return true;
     }
     if (this.#session.streams.isIdle(streamId)) return this.#session.fail(Fault.streamId);
@@ -63,11 +59,10 @@ export class SessionControl {
       this.#session.streamFault(stream, ErrorCode.PROTOCOL_ERROR, Fault.windowZero.reason);
       return true;
     }
-    stream.sendWindow += increment;
-    if (stream.sendWindow > LARGEST_WINDOW) {
+    if (!this.#session.sender.widenStream(stream, increment)) {
       this.#session.streamFault(stream, ErrorCode.FLOW_CONTROL_ERROR, Fault.window.reason);
     } else if (stream.isWaiting) {
-      this.#session.flushWaiting();
+      this.#session.isWidened = true;
     }
     return !this.#session.isEnded;
   }
@@ -117,10 +112,11 @@ export class SessionControl {
     if (streamId !== 0) return this.#session.fail(Fault.streamId);
     if (end - start < 8) return this.#session.fail(Fault.frameSize);
     const last = bytes.readUInt32BE(start) & LARGEST_WINDOW;
-    this.#session.peerLast = Math.min(last, LARGEST_WINDOW - 1);
+    const leavesMore = last < this.#session.peerLast;
+    this.#session.peerLast = Math.min(last, this.#session.peerLast, LARGEST_WINDOW - 1);
     const code = bytes.readUInt32BE(start + 4);
     this.#session.owner.onGoaway(last, code);
-    if (this.#session.isServer) return !this.#session.isEnded;
+    if (this.#session.isServer || !leavesMore) return !this.#session.isEnded;
     const reason = last > 0 ? LEFT_BEHIND_OTHERS : LEFT_BEHIND;
     for (const stream of this.#session.streams.all()) {
       if (stream.id <= last) continue;

@@ -110,13 +110,13 @@ export class SessionHeads {
 
   /** The stream of a request whose block has been decoded; null when it is refused for the others that run. */
   #open(streamId: number, isEnd: boolean): SessionStream | null {
-    const { options, sender, streams } = this.#session;
+    const { options, streams } = this.#session;
     if (streams.size >= options.maxConcurrentStreams) {
       this.#session.owner.count('stream_refused_errors');
       this.#session.sendReset(streamId, ErrorCode.REFUSED_STREAM);
       return null;
     }
-    const stream = new SessionStream(streamId, sender.peer.windowBytes, options.streamWindowBytes);
+    const stream = new SessionStream(streamId, options.streamWindowBytes);
     streams.add(stream);
     stream.hasRemoteHead = true;
     stream.isRemoteEnded = isEnd;

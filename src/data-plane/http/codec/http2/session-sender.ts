@@ -6,6 +6,7 @@ import { FrameOutput, type FrameSlabs } from './frame-output.ts';
 import { DEFAULT_FRAME_BYTES, DEFAULT_WINDOW, FrameType, LARGEST_WINDOW } from './frames.ts';
 import { PeerSettings } from './peer-settings.ts';
 import type { SessionStream } from './session-stream.ts';
+import type { StreamSet } from './stream-set.ts';
 
 /** Content is not framed ahead of what the peer reads: beyond this it waits in its stream. */
 const OUTPUT_LIMIT_BYTES = 262144;
@@ -27,6 +28,8 @@ export class SessionSender {
   /** Table of its encoder, 0 before the first head. */
   #encoder = 0;
   #window = DEFAULT_WINDOW;
+  /** No stream has more credit. */
+  #mostCredit = 0;
   /** Streams with content that waits, in turn. */
   readonly #waiting = new Set<SessionStream>();
   /** Of content that waits in its streams. */
@@ -129,6 +132,21 @@ export class SessionSender {
     return this.#window <= LARGEST_WINDOW;
   }
 
+  /** The same of one stream. */
+  widenStream(stream: SessionStream, increment: number): boolean {
+    stream.sendCredit += increment;
+    if (stream.sendCredit > this.#mostCredit) this.#mostCredit = stream.sendCredit;
+    return stream.sendCredit + this.peer.windowBytes <= LARGEST_WINDOW;
+  }
+
+  /** All streams have a larger window. @returns false when that is more than there can be. */
+  fits(streams: StreamSet): boolean {
+    if (this.#mostCredit + this.peer.windowBytes <= LARGEST_WINDOW) return true;
+    // Of a stream that is no more, perhaps, or that has sent since.
+    this.#mostCredit = streams.all().reduce((most, { sendCredit }) => Math.max(most, sendCredit), 0);
+    return this.#mostCredit + this.peer.windowBytes <= LARGEST_WINDOW;
+  }
+
   /** The peer's table has another size. */
   resizeTable(): void {
     if (this.#encoder !== 0) this.#heads.setPeerTableSize(this.#encoder, this.peer.tableBytes);
@@ -150,7 +168,7 @@ export class SessionSender {
   /** Frames of bytes[at..end) as far as they may go; returns how far that was. An end without content needs no window. */
   #frames(stream: SessionStream, bytes: Buffer, at: number, end: number, isEnd: boolean): number {
     do {
-      const allowed = Math.min(stream.sendWindow, this.#window, DEFAULT_FRAME_BYTES);
+      const allowed = Math.min(stream.sendCredit + this.peer.windowBytes, this.#window, DEFAULT_FRAME_BYTES);
       const length = Math.min(end - at, Math.max(0, allowed));
       const isFull = this.output.length >= OUTPUT_LIMIT_BYTES;
       if (end > at && (length === 0 || isFull)) return at;
@@ -159,7 +177,7 @@ export class SessionSender {
         this.output.data(stream.id, bytes, at, at + length, isLast);
         this.#guard.onDataSent();
       }
-      stream.sendWindow -= length;
+      stream.sendCredit -= length;
       this.#window -= length;
       at += length;
       if (isEnd && at === end) this.#end(stream);

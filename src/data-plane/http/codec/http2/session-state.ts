@@ -34,6 +34,8 @@ export class SessionState {
   /** No stream above this one is taken any more, by this side and by the peer. */
   lastTaken = LARGEST_WINDOW;
   peerLast = LARGEST_WINDOW;
+  /** Frames of the read at hand have left room for content that waits: it goes out once, behind all of them. */
+  isWidened = false;
   #wasDirty = false;
 
   constructor(
@@ -108,7 +110,13 @@ export class SessionState {
     this.flush();
   }
 
-  flushWaiting(): void {
+  flushWidened(): void {
+    if (!this.isWidened) return;
+    this.isWidened = false;
+    if (!this.isEnded) this.#flushWaiting();
+  }
+
+  #flushWaiting(): void {
     for (const stream of this.sender.flushWaiting()) {
       this.dirty();
       if (stream.isResetPending) this.resetStream(stream, stream.pendingReset);
@@ -210,6 +218,6 @@ export class SessionState {
   /** All output has left: what waited for that may go on. */
   #flushed(): void {
     this.output.forget();
-    if (!this.isEnded) this.flushWaiting();
+    if (!this.isEnded) this.#flushWaiting();
   }
 }

@@ -43,8 +43,9 @@ export class SessionStream {
   isTunnel = false;
   /** METHOD_* of its request. */
   requestMethod = 0;
-  /** Bytes that may be sent, which settings can make negative; bytes that the peer may send. */
-  sendWindow: number;
+  /** Bytes that may be sent beyond the window that each stream begins with: settings change that of all streams at once. */
+  sendCredit = 0;
+  /** Bytes that the peer may send. */
   receiveWindow: number;
   /** Consumed, but not yet given back. */
   creditBytes = 0;
@@ -63,9 +64,8 @@ export class SessionStream {
   /** Trailers behind it, as lines; null for none. */
   pendingTrailers: string | null = null;
 
-  constructor(id: number, sendWindow: number, receiveWindow: number) {
+  constructor(id: number, receiveWindow: number) {
     this.id = id;
-    this.sendWindow = sendWindow;
     this.receiveWindow = receiveWindow;
   }
 

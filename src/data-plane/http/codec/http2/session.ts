@@ -138,6 +138,7 @@ export class Http2Session {
       this.#prefaceBytes += 1;
     }
     this.#reader.read(bytes, at, end);
+    this.#state.flushWidened();
     this.#checkOutput();
   }
 
@@ -161,12 +162,7 @@ export class Http2Session {
   /** A new stream of this side, for the request that lies in the codec. Null when the peer takes no more. */
   request(flags: number, isEnd: boolean): SessionStream | null {
     if (this.freeStreams <= 0) return null;
-    const { peer } = this.#state.sender;
-    const stream = new SessionStream(
-      this.#state.streams.nextId,
-      peer.windowBytes,
-      this.#state.options.streamWindowBytes,
-    );
+    const stream = new SessionStream(this.#state.streams.nextId, this.#state.options.streamWindowBytes);
     stream.requestMethod = this.#state.tools.codec.request.methodId;
     const length = this.#state.sender.prepareHead(true, flags);
     if (length < 0) return null;

@@ -21,6 +21,8 @@ const bodyOf = (frames: readonly Frame[], streamId: number): string =>
 const typesOf = (frames: readonly Frame[]): number[] => frames.map(({ type }) => type);
 const windowUpdate = (streamId: number, increment: number): Buffer =>
   frame(FrameType.WINDOW_UPDATE, 0, streamId, word(increment));
+const initialWindow = (bytes: number): Buffer =>
+  frame(FrameType.SETTINGS, 0, 0, Buffer.concat([Buffer.from([0, 4]), word(bytes)]));
 const send = (test: TestSession, stream: SessionStream, text: string, isEnd: boolean, trailers?: string): boolean => {
   const bytes = Buffer.from(text);
   return test.session.send(stream, bytes, 0, bytes.length, isEnd, trailers);
@@ -49,13 +51,13 @@ describe('a session of a server', () => {
   });
 
   it('sends no more than the windows allow, and the rest when they open', () => {
-    const { test, stream } = asked(frame(FrameType.SETTINGS, 0, 0, Buffer.concat([Buffer.from([0, 4]), word(10)])));
+    const { test, stream } = asked(initialWindow(10));
     assert.equal(send(test, stream, '0123456789abcde', true), false);
     assert.equal(bodyOf(test.take(), 1), '0123456789');
     test.feed(windowUpdate(1, 3));
     assert.equal(bodyOf(test.take(), 1), 'abc');
     // A smaller window makes what is left negative (RFC 9113 section 6.9.2).
-    test.feed(frame(FrameType.SETTINGS, 0, 0, Buffer.concat([Buffer.from([0, 4]), word(5)])), windowUpdate(1, 4));
+    test.feed(initialWindow(5), windowUpdate(1, 4));
     assert.equal(bodyOf(test.take(), 1), '');
     test.feed(windowUpdate(1, 2));
     assert.equal(bodyOf(test.take(), 1), 'd');
@@ -66,8 +68,56 @@ describe('a session of a server', () => {
     assert.deepEqual(test.events.slice(-2), ['idle', '1 writable']);
   });
 
+  it('sends once what several frames of a read make room for', () => {
+    const { test, stream } = asked(initialWindow(0));
+    assert.equal(send(test, stream, 'abcd', false), false);
+    test.feed(windowUpdate(1, 1), initialWindow(1), windowUpdate(1, 1), initialWindow(0), initialWindow(1));
+    const sent = test.take().filter(({ type }) => type === FrameType.DATA);
+    assert.deepEqual(
+      sent.map(({ payload }) => payload.toString()),
+      ['abc'],
+    );
+  });
+
+  it('takes no settings that give a stream more than there can be, and any for those that are no more', () => {
+    const most = 2 ** 31 - 1;
+    const { test, stream } = asked();
+    test.feed(windowUpdate(1, most - 65535), initialWindow(65536));
+    assert.equal(test.fault?.reason, 'http2_window_overflow');
+
+    const other = asked(initialWindow(0));
+    other.test.feed(windowUpdate(1, most), initialWindow(0));
+    assert.equal(other.test.fault, null);
+    assert.equal(send(other.test, other.stream, 'x', false), true);
+    // It has used one of them.
+    other.test.feed(initialWindow(1));
+    assert.equal(other.test.fault, null);
+    other.test.session.reset(other.stream, 8);
+    other.test.feed(headers(3), initialWindow(most));
+    assert.equal(other.test.fault, null);
+    other.test.feed(windowUpdate(3, 1));
+    assert.equal(other.test.streams[1]!.isListed, false);
+    assert.equal(stream.isListed, false);
+  });
+
+  it('reads settings of a client as fast when many streams run as when one does', () => {
+    const cpuMs = (streams: number): number => {
+      const opened = Array.from({ length: streams }, (_, at) => headers(1 + 2 * at, POST, 0));
+      const test = TestSession.server({ maxOutboundControlFrames: 10_000 }).feed(...opened);
+      const flood = Array.from({ length: 4000 }, (_, at) => initialWindow(at % 2));
+      const begin = process.cpuUsage();
+      test.feed(...flood);
+      const { user, system } = process.cpuUsage(begin);
+      assert.equal(test.fault, null);
+      return (user + system) / 1000;
+    };
+    const least = (streams: number): number => Math.min(...Array.from({ length: 3 }, () => cpuMs(streams)));
+    const [one, many] = [least(1), least(1000)];
+    assert.ok(many < 10 * one + 20, `${many} ms, and ${one} ms with one stream`);
+  });
+
   it('shares the window of the connection between streams, a frame each in turn', () => {
-    const wide = frame(FrameType.SETTINGS, 0, 0, Buffer.concat([Buffer.from([0, 4]), word(10 ** 6)]));
+    const wide = initialWindow(10 ** 6);
     const test = TestSession.server().feed(wide, headers(1), headers(3));
     for (const stream of test.streams) test.session.respondLines(stream, 200, '', false);
     const body = 'x'.repeat(100_000);
@@ -85,7 +135,7 @@ describe('a session of a server', () => {
   });
 
   it('frames no content ahead of a peer that reads nothing', () => {
-    const wide = frame(FrameType.SETTINGS, 0, 0, Buffer.concat([Buffer.from([0, 4]), word(10 ** 7)]));
+    const wide = initialWindow(10 ** 7);
     const { test, stream } = asked(wide);
     test.feed(windowUpdate(0, 10 ** 7));
     test.isRead = false;
@@ -97,7 +147,7 @@ describe('a session of a server', () => {
   });
 
   it('writes a slab as soon as it is full, and none while the socket holds one', () => {
-    const wide = frame(FrameType.SETTINGS, 0, 0, Buffer.concat([Buffer.from([0, 4]), word(10 ** 7)]));
+    const wide = initialWindow(10 ** 7);
     const { test, stream } = asked(wide);
     test.feed(windowUpdate(0, 10 ** 7));
     test.session.flush();
@@ -246,6 +296,18 @@ describe('a session of a client', () => {
     test.feed(frame(FrameType.GOAWAY, 0, 0, Buffer.concat([word(1), word(0)])));
     assert.equal(test.session.freeStreams, 0);
     assert.ok(test.events.includes('3 reset 7 there goaway_behind_others'));
+  });
+
+  it('tells streams of a GOAWAY that leaves more behind than the one before, and of no other', () => {
+    const test = new TestSession(false).feed(SETTINGS);
+    for (let at = 0; at < 3; at++) test.request('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    const goaway = (last: number): Buffer => frame(FrameType.GOAWAY, 0, 0, Buffer.concat([word(last), word(0)]));
+    test.feed(goaway(2 ** 31 - 1), goaway(3), goaway(2 ** 31 - 1), goaway(1), goaway(5));
+    assert.deepEqual(
+      test.events.filter((event) => event.includes('reset')),
+      ['5 reset 7 there goaway_behind_others', '3 reset 7 there goaway_behind_others'],
+    );
+    assert.equal(test.session.freeStreams, 0);
   });
 
   it('tells a stream apart whose connection has taken none', () => {

@@ -19,7 +19,7 @@ const STEPS = fc.array(fc.oneof(fc.record({ opens: fc.nat(200) }), fc.record({ e
 
 function opened(set: StreamSet, count: number): SessionStream[] {
   return Array.from({ length: count }, () => {
-    const stream = new SessionStream(set.nextId, 0, 0);
+    const stream = new SessionStream(set.nextId, 0);
     set.add(stream);
     return stream;
   });
@@ -35,7 +35,7 @@ describe('the streams of a session', () => {
         for (const step of steps) {
           if ('opens' in step) {
             last += 2 + 2 * step.opens;
-            const stream = new SessionStream(last, 0, 0);
+            const stream = new SessionStream(last, 0);
             assert.equal(set.has(stream), false);
             set.add(stream);
             model.set(last, stream);
@@ -79,9 +79,9 @@ describe('the streams of a session', () => {
 
   it('of a client have the numbers of their turn, up to the last one', () => {
     const set = new StreamSet(false);
-    set.add(new SessionStream(1, 0, 0));
+    set.add(new SessionStream(1, 0));
     // One of the peer's does not count.
-    set.add(new SessionStream(2, 0, 0));
+    set.add(new SessionStream(2, 0));
     assert.equal(set.nextId, 3);
     assert.equal(set.get(2)?.id, 2);
     assert.equal(set.get(LARGEST_WINDOW), undefined);
@@ -170,7 +170,7 @@ describe('what has ended', () => {
     const streams: SessionStream[] = [];
     const bytes = grown((at) => {
       if (streams[at] !== undefined) set.delete(streams[at]);
-      streams[at] = new SessionStream(set.nextId, 0, 0);
+      streams[at] = new SessionStream(set.nextId, 0);
       set.add(streams[at]);
     });
     assert.ok(bytes < LIMIT_BYTES, `${bytes} bytes are still there`);
