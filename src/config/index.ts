@@ -116,6 +116,7 @@ export { convertClusterDemand, type ServiceStreamSettings } from './resources/co
 export type { Conversion } from './resources/conversion.ts';
 export { readDataSource } from './resources/data-source.ts';
 export { convertDnsCache } from './resources/dns-cache.ts';
+export { BARE_ENDPOINT } from './resources/endpoint.ts';
 export { type OpenedExtension, openExtension } from './resources/extension.ts';
 export type { ExtensionManifests } from './resources/extension-manifests.ts';
 export type { FaultSink } from './resources/fault-sink.ts';

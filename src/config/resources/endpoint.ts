@@ -26,6 +26,19 @@ const MAX_PRIORITY = 128;
 const MAX_WEIGHT_SUM = 0xffff_ffff;
 const NO_LOCALITY: Locality = { region: '', zone: '', subZone: '' };
 
+/** One of which nothing has been said but its address. */
+export const BARE_ENDPOINT: EndpointSettings = {
+  hostname: '',
+  weight: 1,
+  locality: NO_LOCALITY,
+  localityWeight: 0,
+  priority: 0,
+  canary: false,
+  health: 'unknown',
+  hashKey: '',
+  subsetValues: [],
+};
+
 /** A status that is not here says nothing. */
 const HEALTH_BY_STATUS: ReadonlyMap<number, ConfiguredHealth> = new Map([
   [HealthStatus.HEALTHY, 'healthy'],
@@ -141,18 +154,7 @@ export function convertHosts(
   members: MemberCollector,
   faults: FaultSink,
 ): void {
-  const endpoint: EndpointSettings = {
-    hostname: '',
-    weight: 1,
-    locality: NO_LOCALITY,
-    localityWeight: 0,
-    priority: 0,
-    canary: false,
-    health: 'unknown',
-    hashKey: '',
-    subsetValues: [],
-  };
-  for (const [index, message] of hosts.entries()) members.add(message, `${at}[${index}]`, endpoint, faults);
+  for (const [index, message] of hosts.entries()) members.add(message, `${at}[${index}]`, BARE_ENDPOINT, faults);
 }
 
 /** @param usedKeys of the endpoints' metadata, by which the cluster makes subsets. */

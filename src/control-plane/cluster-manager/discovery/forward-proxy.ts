@@ -4,6 +4,7 @@
 import type { IpAddress } from '../../../base/address.ts';
 import { ALTERNATING, inFamilyOrder } from '../../../base/address-families.ts';
 import { errorMessage } from '../../../base/errors.ts';
+import { BARE_ENDPOINT } from '../../../config/index.ts';
 import type { Logger } from '../../../log/index.ts';
 import type { HostRefusal, HostSettings, NamedAddress } from '../../../snapshot/index.ts';
 import { type DnsCache, type DnsCacheUser, hostKey } from '../../dns-cache/dns-cache.ts';
@@ -105,18 +106,11 @@ export class ForwardProxyDiscovery<Host extends UsedHost> implements Discovery, 
 function memberOf(key: string, named: NamedAddress, ips: readonly string[]): HostSettings {
   const addresses = ips.map((ip) => ({ kind: 'ip', ip, port: named.port }) as const);
   return {
+    ...BARE_ENDPOINT,
     address: addresses[0]!,
+    hostname: named.name,
     ...(addresses.length > 1 && { connectOrder: inFamilyOrder(addresses, ALTERNATING) }),
     logicalName: key,
     named,
-    hostname: named.name,
-    weight: 1,
-    locality: { region: '', zone: '', subZone: '' },
-    localityWeight: 0,
-    priority: 0,
-    canary: false,
-    health: 'unknown',
-    hashKey: '',
-    subsetValues: [],
   };
 }

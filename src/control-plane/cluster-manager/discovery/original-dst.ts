@@ -9,6 +9,7 @@ import type { Clock } from '../../../base/clock.ts';
 import { errorMessage } from '../../../base/errors.ts';
 import type { RuntimeValues } from '../../../base/runtime.ts';
 import { ORIGINAL_DST_HOSTS } from '../../../base/runtime-values.ts';
+import { BARE_ENDPOINT } from '../../../config/index.ts';
 import type { Logger } from '../../../log/index.ts';
 import type { HostRefusal, HostSettings, OriginalDstDiscoverySettings } from '../../../snapshot/index.ts';
 import type { Discovery } from './discovery.ts';
@@ -113,7 +114,7 @@ export class OriginalDstDiscovery<Host extends UsedHost> implements Discovery {
       return false;
     }
     try {
-      const host = this.#cluster.make(memberAt(name, key, address));
+      const host = this.#cluster.make({ ...BARE_ENDPOINT, address, hostname: name + key });
       this.#arriving.add(host);
       if (this.#made.length === 0) this.#tools.afterMessages(() => this.#publish());
       this.#made.push(host);
@@ -158,19 +159,4 @@ export class OriginalDstDiscovery<Host extends UsedHost> implements Discovery {
     const isKept = host.takeWanted() || host.isEjected;
     return isKept || uses !== before || host.activeConnections > 0;
   }
-}
-
-function memberAt(cluster: string, key: string, address: IpAddress): HostSettings {
-  return {
-    address,
-    hostname: cluster + key,
-    weight: 1,
-    locality: { region: '', zone: '', subZone: '' },
-    localityWeight: 0,
-    priority: 0,
-    canary: false,
-    health: 'unknown',
-    hashKey: '',
-    subsetValues: [],
-  };
 }

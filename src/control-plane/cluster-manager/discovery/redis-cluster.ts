@@ -7,6 +7,7 @@
 import { formatAddress, type IpAddress } from '../../../base/address.ts';
 import { roleMetadata } from '../../../base/redis-slots.ts';
 import { isRefusal, lineOf, RespError, RespReader, request, requestToAuth } from '../../../base/resp.ts';
+import { BARE_ENDPOINT } from '../../../config/index.ts';
 import type { HostSettings, RedisDiscoverySettings, ServerCredentials } from '../../../snapshot/index.ts';
 import type { ProbeOrigin } from '../health-check/probe.ts';
 import { type ConnectionListener, MAX_ANSWER_BYTES, ProbeConnection } from '../health-check/probe-connection.ts';
@@ -188,17 +189,5 @@ export class RedisClusterDiscovery implements Discovery, ConnectionListener {
 }
 
 function memberOf({ ip, port, role }: RedisServer): HostSettings {
-  return {
-    address: { kind: 'ip', ip, port },
-    hostname: '',
-    weight: 1,
-    locality: { region: '', zone: '', subZone: '' },
-    localityWeight: 0,
-    priority: 0,
-    canary: false,
-    health: 'unknown',
-    hashKey: '',
-    subsetValues: [],
-    metadata: roleMetadata(role),
-  };
+  return { ...BARE_ENDPOINT, address: { kind: 'ip', ip, port }, metadata: roleMetadata(role) };
 }
