@@ -45,8 +45,6 @@ export class HealthDelegate {
   #orders: Buffer | undefined;
   #intervalMs = 0;
   #endWait = (): void => {};
-  /** Which stream this is. */
-  #generation = 0;
   #isClosed = false;
 
   constructor(settings: ServiceStreamSettings, deps: HealthDelegateDependencies) {
@@ -66,7 +64,6 @@ export class HealthDelegate {
   /** Nothing is checked or told any more. Idempotent. */
   close(): void {
     this.#isClosed = true;
-    this.#generation += 1;
     this.#endWait();
     this.#link.close();
     for (const cluster of this.#clusters.values()) cluster.close();
@@ -79,7 +76,6 @@ export class HealthDelegate {
   }
 
   #lost(): void {
-    this.#generation += 1;
     this.#endWait();
     this.#orders = undefined;
     this.#intervalMs = 0;
@@ -146,10 +142,10 @@ export class HealthDelegate {
   #waitForNext(): void {
     this.#endWait();
     this.#endWait = this.#deps.clock.after(Math.max(SHORTEST_INTERVAL_MS, this.#intervalMs), () => {
-      const generation = this.#generation;
+      const generation = this.#link.generation;
       this.#deps.faults.run('reporting the health of hosts', async () => {
         await this.#report(generation);
-        if (generation === this.#generation) this.#waitForNext();
+        if (generation === this.#link.generation) this.#waitForNext();
       });
     });
   }
@@ -163,7 +159,7 @@ export class HealthDelegate {
       parts.push(encodeClusterHealth(cluster.name, cluster.localities(), this.#settings.transportGeneration));
       if (slice.isOverNow()) await slice.rest();
     }
-    if (generation !== this.#generation) return;
+    if (generation !== this.#link.generation) return;
     this.#link.send(encodeHealthReport(parts));
     this.#deps.counts.add('responses');
   }

@@ -52,10 +52,8 @@ export class LoadReporter {
   #request: ReportRequest | undefined;
   #endWait = (): void => {};
   #isWaiting = false;
-  /** Which stream this is. */
-  #generation = 0;
   #hasSaidNode = false;
-  /** For a report that waits until the server has taken what it was sent before. */
+  /** For a report that waits until the server has taken what it was sent before; it is not sent in another stream. */
   #wake = (): void => {};
   #isBusy = false;
   /** Of what goes on. */
@@ -99,19 +97,13 @@ export class LoadReporter {
   /** Nothing is told any more. Idempotent. */
   close(): void {
     this.#isClosed = true;
-    this.#begin();
     this.#endWait();
     this.#link.close();
-  }
-
-  /** What was to be sent in a former stream is not sent. */
-  #begin(): void {
-    this.#generation += 1;
     this.#wake();
   }
 
   #opened(): void {
-    this.#begin();
+    this.#wake();
     this.#hasSaidNode = false;
     this.#isReportDue = true;
     this.#goOn();
@@ -141,7 +133,7 @@ export class LoadReporter {
   }
 
   #lost(reason: string | undefined): void {
-    this.#begin();
+    this.#wake();
     this.#endWait();
     this.#isWaiting = false;
     if (reason !== undefined) this.#deps.counts.add('errors');
@@ -182,7 +174,7 @@ export class LoadReporter {
       return;
     }
     this.#isReportDue = false;
-    await this.#report(this.#generation);
+    await this.#report(this.#link.generation);
     this.#waitForNext();
   }
 
@@ -193,7 +185,7 @@ export class LoadReporter {
     let message = new ReportMessage();
     let isFirst = true;
     for (const name of ledger.names()) {
-      if (generation !== this.#generation) break;
+      if (generation !== this.#link.generation) break;
       const taken = await ledger.take(name, slice);
       // Some warm, others have gone without a word.
       if (taken === undefined || (taken.sum.isEmpty && cluster(name) === undefined)) continue;
@@ -213,12 +205,12 @@ export class LoadReporter {
 
   /** What cannot be sent any more is told in the next stream. */
   async #send(message: ReportMessage, generation: number): Promise<void> {
-    while (generation === this.#generation && this.#link.isBackedUp) {
+    while (generation === this.#link.generation && this.#link.isBackedUp) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
     }
-    if (generation !== this.#generation) {
+    if (generation !== this.#link.generation) {
       for (const taken of message.taken) this.#deps.ledger.giveBack(taken);
       return;
     }

@@ -32,10 +32,10 @@ import { DnsResolvers } from '../dns/resolvers.ts';
 import { type ConnectionsLeft, tellConnectionsLeft } from '../drain/connections-left.ts';
 import { DrainManager } from '../drain/drain-manager.ts';
 import { FilterConfigs } from '../filters/filter-configs.ts';
-import { HealthDelegation } from '../health-delegation/health-delegation.ts';
+import { healthDelegation } from '../health-delegation/health-delegation.ts';
 import { ListenerManager } from '../listener-manager/listener-manager.ts';
 import { TicketSecret } from '../listener-manager/ticket-secret.ts';
-import { LoadReporting } from '../load-reporting/load-reporting.ts';
+import { loadReporting } from '../load-reporting/load-reporting.ts';
 import { connectionLimitOf, makeOverloadManager } from '../overload/make.ts';
 import type { OverloadManager } from '../overload/overload-manager.ts';
 import { RouteTables } from '../routes/route-tables.ts';
@@ -45,6 +45,7 @@ import { Secrets } from '../secrets/secrets.ts';
 import type { StatSinkKinds } from '../stat-sinks/stat-sink-kind.ts';
 import { StatSinks } from '../stat-sinks/stat-sinks.ts';
 import { FileWatches } from '../subscription/file-watches.ts';
+import type { LateService } from '../subscription/management-server/late-service.ts';
 import type { SourceReport } from '../subscription/source-report.ts';
 import { Sources } from '../subscription/sources.ts';
 import { TapManager } from '../tap/tap-manager.ts';
@@ -125,9 +126,9 @@ export class Server {
   readonly #onDemandClusters: OnDemandClusters;
   readonly #sources: Sources;
   /** Undefined where nobody is told of load. */
-  readonly #loadReporting: LoadReporting | undefined;
+  readonly #loadReporting: LateService | undefined;
   /** Undefined where nobody has hosts checked. */
-  readonly #healthDelegation: HealthDelegation | undefined;
+  readonly #healthDelegation: LateService | undefined;
   readonly #fileWatches: FileWatches;
   readonly #tlsReloads: TlsReloads;
   readonly statSinks: StatSinks;
@@ -189,7 +190,7 @@ export class Server {
       threadFlags: deps.workers.threadFlags,
     });
     const subscriptions = this.#sources;
-    this.#loadReporting = LoadReporting.of(bootstrap, {
+    const reporting = loadReporting(bootstrap, {
       resolvers,
       stats: this.stats,
       clock,
@@ -198,6 +199,7 @@ export class Server {
       cluster: (name) => this.clusterManager.cluster(name),
       buildVersion: deps.versionText,
     });
+    this.#loadReporting = reporting?.service;
     const lbKernel = new LbKernel(this.memory.shared, this.#lbModule);
     const runtime = new Runtime({
       stats: this.stats,
@@ -238,7 +240,7 @@ export class Server {
       outlierEventLogPath: bootstrap.outlierEventLogPath,
       headerPrefix: this.#headerPrefix,
       localCluster: bootstrap.localCluster,
-      loads: this.#loadReporting?.ledger,
+      loads: reporting?.ledger,
       secrets: this.secrets,
       subscriptions,
       assignments: (settings, isLocal) => this.config.bootstrap.discoverable.assignments(settings, isLocal),
@@ -247,7 +249,7 @@ export class Server {
       locality: bootstrap.node.locality,
     });
     const { checking } = this.clusterManager;
-    this.#healthDelegation = HealthDelegation.of(bootstrap, {
+    this.#healthDelegation = healthDelegation(bootstrap, {
       resolvers,
       stats: this.stats,
       clock,

@@ -70,8 +70,6 @@ export class DiscoveryMux {
   #endWait = (): void => {};
   /** Responses on their way in, of this stream. */
   #responses = 0;
-  /** Which stream this is: what comes of a former one answers nothing. */
-  #generation = 0;
 
   /** @param service undefined for the stream of all types. */
   constructor(settings: GrpcSourceSettings, service: DiscoveryService | undefined, deps: DiscoveryMuxDependencies) {
@@ -161,7 +159,6 @@ export class DiscoveryMux {
   }
 
   #opened(): void {
-    this.#generation += 1;
     this.#responses = 0;
     this.#hasSaidNode = false;
     this.#deps.stats.connected(true);
@@ -171,7 +168,6 @@ export class DiscoveryMux {
   }
 
   #lost(): void {
-    this.#generation += 1;
     const { stats } = this.#deps;
     stats.connected(false);
     this.#record.connected(false);
@@ -252,7 +248,7 @@ export class DiscoveryMux {
 
   #take({ watched, exchange }: TypeExchange, response: RawResponse): void {
     const { faults, gate } = this.#deps;
-    const generation = this.#generation;
+    const generation = this.#link.generation;
     exchange.taking(response);
     this.#responses += 1;
     if (this.#responses === MOST_RESPONSES) this.#link.pause(true);
@@ -260,10 +256,10 @@ export class DiscoveryMux {
     faults.run('taking in a response of a management server', async () => {
       try {
         const { read, refusals } = await watched.take(response, this.#clustersOfBefore(watched));
-        exchange.taken(read, refusalText(refusals), generation !== this.#generation);
+        exchange.taken(read, refusalText(refusals), generation !== this.#link.generation);
       } finally {
         release();
-        if (generation === this.#generation) {
+        if (generation === this.#link.generation) {
           this.#responses -= 1;
           if (this.#responses === MOST_RESPONSES - 1) this.#link.pause(false);
           this.#sayLater();

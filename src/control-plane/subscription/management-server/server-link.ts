@@ -76,6 +76,7 @@ export class ServerLink {
   readonly #backoff = new JitteredBackoff(SYSTEM_RANDOM, FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
   #turn = 0;
   #stream: GrpcStream | undefined;
+  #generation = 0;
   #isHeard = false;
   #isOpen = false;
   #endPause = (): void => {};
@@ -101,6 +102,11 @@ export class ServerLink {
 
   get isOpen(): boolean {
     return this.#isOpen;
+  }
+
+  /** Another one with each stream, and between two: what comes of a former stream concerns no other. */
+  get generation(): number {
+    return this.#generation;
   }
 
   /** The server does not take what it is sent. */
@@ -143,6 +149,7 @@ export class ServerLink {
   /** Nothing is told any more. Idempotent. */
   close(): void {
     this.#isClosed = true;
+    this.#generation += 1;
     this.#onFinished.resolve();
     this.#endPause();
     this.#stream?.close();
@@ -165,6 +172,7 @@ export class ServerLink {
       const what = cluster === undefined ? 'is not there yet' : 'has no host';
       const complaint = `cluster ${settings.cluster} ${what}`;
       this.#complain(complaint);
+      this.#generation += 1;
       this.#listener.onLost(complaint);
       this.#again(cluster === undefined ? HOSTLESS_PAUSE_MS : this.#pauseMs());
       return;
@@ -196,6 +204,7 @@ export class ServerLink {
       {
         onOpen: () => {
           this.#isOpen = true;
+          this.#generation += 1;
           log.debug(`management server ${label}: a stream of ${this.#path} begins`);
           this.#listener.onOpen();
         },
@@ -220,6 +229,7 @@ export class ServerLink {
   #lost(label: string, reason: string | undefined): void {
     this.#stream = undefined;
     this.#isOpen = false;
+    this.#generation += 1;
     if (this.#isClosed) {
       this.#onFinished.resolve();
       return;
