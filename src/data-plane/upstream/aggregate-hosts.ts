@@ -27,22 +27,31 @@ class SharedPlace implements DrawContext {
   }
 }
 
+type AggregateMember = Pick<Host, 'priority'> & { readonly cluster: Pick<Host['cluster'], 'name'> };
+
+/** A cluster whose hosts the aggregate has, as it needs it. */
+type SharedCluster = Pick<Cluster, 'hostAt' | 'overriddenHost'>;
+
 export class AggregateHosts {
   readonly #random: Random;
-  readonly #find: (name: string) => Cluster | undefined;
-  #shares!: AggregateShares;
+  readonly #find: (name: string) => SharedCluster | undefined;
+  /** Those whose hosts these are, in the order of their first priorities. */
+  #clusters!: readonly string[];
+  /** By cluster and its own priority: the first one here. */
+  #priorities!: ReadonlyMap<string, readonly number[]>;
   #picker!: SharesPicker;
   #places!: readonly SharedPlace[];
 
   /** @param find clusters of this worker. */
-  constructor(random: Random, find: (name: string) => Cluster | undefined, shares: AggregateShares) {
+  constructor(random: Random, find: (name: string) => SharedCluster | undefined, shares: AggregateShares) {
     this.#random = random;
     this.#find = find;
     this.update(shares);
   }
 
   update(shares: AggregateShares): void {
-    this.#shares = shares;
+    this.#priorities = prioritiesByCluster(shares);
+    this.#clusters = [...this.#priorities.keys()];
     this.#places = shares.shares.map((share) => new SharedPlace(share));
     const picked = shares.shares.map((share, index) => ({ ...share, isPanic: false, picker: { pick: () => index } }));
     // Panic is for those to count who have the hosts.
@@ -59,18 +68,21 @@ export class AggregateHosts {
     }
   }
 
-  /** As Cluster.overriddenHost: any of these hosts may be named. */
-  overridden({ address, isStrict }: OverrideHost): Host | null | undefined {
-    for (const name of new Set(this.#shares.priorities.map(({ cluster }) => cluster))) {
-      const host = this.#find(name)?.overriddenHost({ address, isStrict: false });
+  /** As Cluster.overriddenHost: any of these hosts may be named. Hot. */
+  overridden(asked: OverrideHost): Host | null | undefined {
+    const { address, isStrict } = asked;
+    // Another of them may have it.
+    const ofOne = isStrict ? { address, isStrict: false } : asked;
+    for (const name of this.#clusters) {
+      const host = this.#find(name)?.overriddenHost(ofOne);
       if (host !== undefined) return host;
     }
     return isStrict ? null : undefined;
   }
 
-  /** Among the priorities of all clusters behind one another. */
-  priorityOf({ cluster, priority }: Host): number {
-    return this.#shares.priorities.findIndex((each) => each.cluster === cluster.name && each.ownPriority === priority);
+  /** Among the priorities of all clusters behind one another; -1 for a host of none of them. Hot. */
+  priorityOf({ cluster, priority }: AggregateMember): number {
+    return this.#priorities.get(cluster.name)?.[priority] ?? -1;
   }
 
   #pick(request: PickContext | null, selection: HostSelection | null): Host | null {
@@ -80,4 +92,14 @@ export class AggregateHosts {
     place.draw = selection === null ? 0 : selection.draw;
     return this.#find(place.cluster)?.hostAt(request, place) ?? null;
   }
+}
+
+function prioritiesByCluster({ priorities }: AggregateShares): ReadonlyMap<string, readonly number[]> {
+  const byCluster = new Map<string, number[]>();
+  for (const [priority, { cluster, ownPriority }] of priorities.entries()) {
+    const own = byCluster.get(cluster) ?? [];
+    own[ownPriority] ??= priority;
+    byCluster.set(cluster, own);
+  }
+  return byCluster;
 }
