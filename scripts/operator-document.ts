@@ -5,6 +5,7 @@ import {
   type Argument,
   METADATA_OPERATORS,
   METADATA_SOURCES,
+  MOMENTS,
   OPERATORS,
   type OperatorRow,
   SETTLED_OPERATORS,
@@ -25,6 +26,7 @@ What formats of access logs, headers that are added, texts of the proxy's own re
 
 const ARGUMENTS: Readonly<Record<Argument, string>> = {
   none: '',
+  duration: '(START:END:PRECISION)',
   header: '(NAME?FALLBACK)',
   time: '(FORMAT)',
   name: '(NAME)',
@@ -44,12 +46,19 @@ function listOf(names: Iterable<string>): string {
 
 export function renderOperatorDocument(): string {
   const rows = Object.entries<OperatorRow>({ ...OPERATORS, ...SETTLED_OPERATORS });
+  const moments = Object.entries(MOMENTS).map(([name, what]) => `| \`${name}\` | ${what} |`);
   const metadata = [...METADATA_OPERATORS].map(
     ([name, source]) => `- \`${name}(NAMESPACE:KEY:…)\` is \`METADATA(${source}:NAMESPACE:KEY:…)\`.`,
   );
   return [
     INTRODUCTION,
     `| operator | value |\n|---|---|\n${rows.map(row).join('\n')}\n`,
+    `## Moments
+
+| moment | what has happened |
+|---|---|
+${moments.join('\n')}
+`,
     `## Metadata\n\nSources are ${listOf(METADATA_SOURCES)}. What is no text is written as JSON.\n\n${metadata.join('\n')}\n`,
     `## Without a value\n\nAccepted, and always missing: ${listOf(ABSENT_OPERATORS)}.\n`,
   ].join('\n');

@@ -84,6 +84,8 @@ export class AdminAccessLog implements AccessLogWriter {
       directLocal: local,
       originalDestination: null,
       requestedServerName: '',
+      startMs,
+      securedMs: -1,
       transportProtocol: 'raw_buffer' as const,
       applicationProtocols: [],
       tls: null,

@@ -5,9 +5,18 @@
 export type FormatOperator =
   | 'ACCESS_LOG_TYPE'
   | 'BYTES_RECEIVED'
+  | 'BYTES_RETRANSMITTED'
   | 'BYTES_SENT'
+  | 'COMMON_DURATION'
   | 'CONNECTION_ID'
   | 'CONNECTION_TERMINATION_DETAILS'
+  | 'DOWNSTREAM_DECOMPRESSED_HEADER_BYTES_RECEIVED'
+  | 'DOWNSTREAM_DECOMPRESSED_HEADER_BYTES_SENT'
+  | 'DOWNSTREAM_HEADER_BYTES_RECEIVED'
+  | 'DOWNSTREAM_HEADER_BYTES_SENT'
+  | 'DOWNSTREAM_WIRE_BYTES_RECEIVED'
+  | 'DOWNSTREAM_WIRE_BYTES_SENT'
+  | 'DOWNSTREAM_HANDSHAKE_DURATION'
   | 'DOWNSTREAM_DIRECT_LOCAL_ADDRESS'
   | 'DOWNSTREAM_DIRECT_LOCAL_ADDRESS_WITHOUT_PORT'
   | 'DOWNSTREAM_DIRECT_LOCAL_PORT'
@@ -50,6 +59,7 @@ export type FormatOperator =
   | 'GRPC_STATUS_NUMBER'
   | 'LOCAL_REPLY_BODY'
   | 'METADATA'
+  | 'PACKETS_RETRANSMITTED'
   | 'PATH'
   | 'PROTOCOL'
   | 'QUERY_PARAM'
@@ -77,8 +87,15 @@ export type FormatOperator =
   | 'TLS_JA4_FINGERPRINT'
   | 'TRACE_ID'
   | 'TRAILER'
+  | 'UNIQUE_ID'
   | 'UPSTREAM_CLUSTER'
   | 'UPSTREAM_CLUSTER_RAW'
+  | 'UPSTREAM_DECOMPRESSED_HEADER_BYTES_RECEIVED'
+  | 'UPSTREAM_DECOMPRESSED_HEADER_BYTES_SENT'
+  | 'UPSTREAM_HEADER_BYTES_RECEIVED'
+  | 'UPSTREAM_HEADER_BYTES_SENT'
+  | 'UPSTREAM_WIRE_BYTES_RECEIVED'
+  | 'UPSTREAM_WIRE_BYTES_SENT'
   | 'UPSTREAM_HOST'
   | 'UPSTREAM_HOST_NAME'
   | 'UPSTREAM_HOST_NAME_WITHOUT_PORT'
@@ -86,6 +103,8 @@ export type FormatOperator =
   | 'UPSTREAM_LOCAL_ADDRESS_WITHOUT_PORT'
   | 'UPSTREAM_LOCAL_PORT'
   | 'UPSTREAM_PEER_CERT'
+  | 'UPSTREAM_PEER_CERT_V_END'
+  | 'UPSTREAM_PEER_CERT_V_START'
   | 'UPSTREAM_PEER_DNS_SAN'
   | 'UPSTREAM_PEER_EMAIL_SAN'
   | 'UPSTREAM_PEER_IP_SAN'
@@ -104,13 +123,35 @@ export type FormatOperator =
   | 'VIRTUAL_CLUSTER_NAME'
   | 'VIRTUAL_HOST_NAME';
 
+/**
+ * Moments of a request: `DS` are those of the client's side, `US` of the upstream's; `CX` is the connection, `HS` its handshake, `RX` what comes from
+ * there, `TX` what goes there.
+ */
+export type Moment =
+  | 'DS_CX_BEG'
+  | 'DS_HS_END'
+  | 'DS_RX_BEG'
+  | 'DS_RX_END'
+  | 'US_CX_BEG'
+  | 'US_CX_END'
+  | 'US_HS_END'
+  | 'US_TX_BEG'
+  | 'US_TX_END'
+  | 'US_RX_BEG'
+  | 'US_RX_BODY_BEG'
+  | 'US_RX_END'
+  | 'DS_TX_BEG'
+  | 'DS_TX_END';
+
+export type DurationPrecision = 'ms' | 'us' | 'ns';
+
 /** One operator at its place in a format. */
 export interface FormatCommand {
   /** ABSENT: an operator of something that this build does not have (filter state); it never has a value. */
   readonly operator: FormatOperator | 'ABSENT';
   /**
    * Header names in lower case, in order of preference; the parameter's name; the time's format; a style of names; a part
-   * of the path and whose; or a MetadataSource, a namespace and the keys that lead to a value.
+   * of the path and whose; two moments and a precision; or a MetadataSource, a namespace and the keys that lead to a value.
    */
   readonly args: readonly string[];
   /** Values are cut behind this many characters; 0 for no limit. */

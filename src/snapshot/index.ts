@@ -89,12 +89,14 @@ export type {
   TlvRule,
 } from './filter-chain.ts';
 export type {
+  DurationPrecision,
   FormatCommand,
   FormatOperator,
   FormatSegment,
   FormatSegments,
   JsonFormat,
   LineFormat,
+  Moment,
   ReplyFormat,
 } from './format.ts';
 export type {

@@ -47,6 +47,7 @@ export class NotingClient implements RequestClient {
   awaitsTunnel = false;
   awaitsUpgrade = false;
   readonly matchesUpstreamScheme = false;
+  readonly upstreamWire = null;
   isRequestComplete = true;
   requestCompleteMs = 0;
   requestFraming: number = Framing.NONE;

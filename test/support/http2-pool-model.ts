@@ -48,6 +48,7 @@ export type Ending = 'answered' | 'trailers' | 'reset' | 'refused' | 'reset behi
 class Request implements PoolClient, ResponseReceiver {
   readonly awaitsUpgrade = false;
   readonly matchesUpstreamScheme = false;
+  readonly upstreamWire = null;
   readonly requestFraming = Framing.NONE;
   readonly requestTrailers = null;
   readonly bufferLimitBytes = 1024;

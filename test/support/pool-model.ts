@@ -58,6 +58,7 @@ export interface Arrivals {
 class Request implements PoolClient, ResponseReceiver {
   readonly awaitsUpgrade = false;
   readonly matchesUpstreamScheme = false;
+  readonly upstreamWire = null;
   readonly requestFraming = Framing.NONE;
   readonly requestTrailers = null;
   readonly bufferLimitBytes = 1024;

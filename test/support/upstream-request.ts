@@ -22,6 +22,7 @@ export function streamPool(host: Host, priority: ClusterPriority = ClusterPriori
 export class UpstreamRequest implements PoolClient, ResponseReceiver {
   readonly awaitsUpgrade = false;
   readonly matchesUpstreamScheme = false;
+  readonly upstreamWire = null;
   readonly requestFraming = Framing.NONE;
   readonly requestTrailers = null;
   readonly bufferLimitBytes = 1024;

@@ -1,8 +1,9 @@
 // What formats may ask about a request, or about a connection without requests. Empty text, 0 and -1 mean
 // "not known, or not yet": a header value is made while the request runs, a log line when it has ended.
 
-import type { Metadata, MetadataSource } from '../../snapshot/index.ts';
+import type { Metadata, MetadataSource, Moment } from '../../snapshot/index.ts';
 import type { TlsFacts } from '../network/tls/connection-tls.ts';
+import type { WireBytes } from './wire-bytes.ts';
 
 export interface FormatFacts {
   /** Milliseconds since the Unix epoch, with a fraction where the clock has one. */
@@ -38,6 +39,13 @@ export interface FormatFacts {
   readonly responseDurationMs: number;
   /** From there to the response's last byte to the client. */
   readonly responseTxDurationMs: number;
+
+  /** Monotonic time of a moment, in milliseconds; negative for one that has not come. */
+  moment(name: Moment): number;
+  /** Null of raw connections, and where no format has asked for them when the request began. */
+  readonly downstreamWire: WireBytes | null;
+  /** Of all attempts together. */
+  readonly upstreamWire: WireBytes | null;
 
   readonly downstream: DownstreamFacts;
   /** Who has sent it, as far as that can be known: behind a PROXY header, or behind trusted hops, whose ports are 0. */
@@ -99,6 +107,9 @@ export interface ClientFingerprints {
 
 export interface DownstreamFacts {
   readonly connectionId: number;
+  /** Monotonic times of its accept, and of the end of its handshake: negative before that, and without any. */
+  readonly startMs: number;
+  readonly securedMs: number;
   /** The client, as far as its connection can know it: behind a PROXY protocol header. */
   readonly remote: Endpoint;
   /** The peer of the connection itself. */
@@ -134,4 +145,8 @@ export interface UpstreamFacts {
   readonly protocol: string;
   /** Null before a connection is there, and for a plain one. */
   readonly tls: TlsFacts | null;
+  /** Monotonic times of its connection: begun, connected, secured; negative for what has not come, or is not known. */
+  readonly openedMs: number;
+  readonly connectedMs: number;
+  readonly securedMs: number;
 }

@@ -3,10 +3,11 @@
 
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
-import type { Metadata, MetadataSource } from '../../snapshot/index.ts';
+import type { Metadata, MetadataSource, Moment } from '../../snapshot/index.ts';
 import { NO_FLAGS } from '../response-flags.ts';
 import type { DownstreamFacts, Endpoint, FormatFacts, IngressFacts, UpstreamFacts } from './facts.ts';
 import { HeadText } from './head-text.ts';
+import type { WireBytes } from './wire-bytes.ts';
 
 /** Which event an entry is written for, as the reference names them. */
 export type AccessLogType =
@@ -93,6 +94,14 @@ export class StreamFacts implements FormatFacts {
   requestEndMs = NOT_YET;
   requestSentMs = NOT_YET;
   responseStartMs = NOT_YET;
+  /** Those that only COMMON_DURATION tells of. */
+  upstreamStartMs = NOT_YET;
+  bodyStartMs = NOT_YET;
+  responseEndMs = NOT_YET;
+  answerStartMs = NOT_YET;
+  answerEndMs = NOT_YET;
+  downstreamWire: WireBytes | null = null;
+  upstreamWire: WireBytes | null = null;
   endMs = NOT_YET;
   /** Heads as written, with their final empty line; empty for one that never was. */
   requestHead = '';
@@ -203,6 +212,39 @@ export class StreamFacts implements FormatFacts {
         return this.upstream?.metadata;
       case 'VIRTUAL_HOST':
         return this.virtualHostMetadata;
+    }
+  }
+
+  moment(name: Moment): number {
+    switch (name) {
+      case 'DS_CX_BEG':
+        return this.downstream.startMs;
+      case 'DS_HS_END':
+        return this.downstream.securedMs;
+      case 'DS_RX_BEG':
+        return this.#startMs;
+      case 'DS_RX_END':
+        return this.requestEndMs;
+      case 'US_CX_BEG':
+        return this.upstream?.openedMs ?? NOT_YET;
+      case 'US_CX_END':
+        return this.upstream?.connectedMs ?? NOT_YET;
+      case 'US_HS_END':
+        return this.upstream?.securedMs ?? NOT_YET;
+      case 'US_TX_BEG':
+        return this.upstreamStartMs;
+      case 'US_TX_END':
+        return this.requestSentMs;
+      case 'US_RX_BEG':
+        return this.responseStartMs;
+      case 'US_RX_BODY_BEG':
+        return this.bodyStartMs;
+      case 'US_RX_END':
+        return this.responseEndMs;
+      case 'DS_TX_BEG':
+        return this.answerStartMs;
+      case 'DS_TX_END':
+        return this.answerEndMs;
     }
   }
 

@@ -1,10 +1,17 @@
 // Operator → where its value comes from. One row each; a number stays a number for JSON.
 
-import type { X509Certificate } from 'node:crypto';
+import { randomUUID, type X509Certificate } from 'node:crypto';
 import { utf8Bytes } from '../../base/byte-text.ts';
 import { grpcStatusName } from '../../base/grpc-status.ts';
 import type { JsonObject, JsonValue } from '../../base/json.ts';
-import type { FormatCommand, FormatOperator, Metadata, MetadataSource } from '../../snapshot/index.ts';
+import type {
+  DurationPrecision,
+  FormatCommand,
+  FormatOperator,
+  Metadata,
+  MetadataSource,
+  Moment,
+} from '../../snapshot/index.ts';
 import { wantSessionIds } from '../../tls/session-id.ts';
 import type { CertificateFacts, TlsFacts } from '../network/tls/connection-tls.ts';
 import { longFlags, shortFlags } from '../response-flags.ts';
@@ -12,6 +19,7 @@ import { endpointText } from './endpoint-text.ts';
 import type { Endpoint, FormatFacts } from './facts.ts';
 import { grpcOutcome } from './grpc-outcome.ts';
 import { compileTimeFormat } from './time-format.ts';
+import { type WireBytes, wantWireBytes } from './wire-bytes.ts';
 
 /** A value with a type of its own in JSON: a boolean, a list, an object, null. The configuration's, never a client's. */
 export class JsonFact {
@@ -192,17 +200,60 @@ function digits(hex: string): string {
   return hex.replaceAll(':', '').toLowerCase();
 }
 
-function validity(args: readonly string[], dateOf: (certificate: X509Certificate) => Date): ReadValue {
-  const write = timeReader(args, false, ({ downstream: { tls } }) => dateOf(tls!.peer!.certificate).getTime());
-  return (facts) => (facts.downstream.tls?.peer ? write(facts) : undefined);
+type FindCertificate = (facts: FormatFacts) => CertificateFacts | null | undefined;
+
+const ofClient: FindCertificate = ({ downstream: { tls } }) => tls?.peer;
+const ofHost: FindCertificate = ({ upstream }) => upstream?.tls?.peer;
+
+function validity(
+  args: readonly string[],
+  find: FindCertificate,
+  dateOf: (certificate: X509Certificate) => Date,
+): ReadValue {
+  const write = timeReader(args, false, (facts) => dateOf(find(facts)!.certificate).getTime());
+  return (facts) => (find(facts) ? write(facts) : undefined);
+}
+
+const UNITS_A_MS: Readonly<Record<DurationPrecision, number>> = { ms: 1, us: 1000, ns: 1_000_000 };
+
+function durationReader([start, end, precision]: readonly string[]): ReadValue {
+  const units = UNITS_A_MS[precision as DurationPrecision];
+  return (facts) => {
+    const startMs = facts.moment(start as Moment);
+    const endMs = facts.moment(end as Moment);
+    return startMs < 0 || endMs < startMs ? undefined : Math.trunc((endMs - startMs) * units);
+  };
+}
+
+/** @param ofRaw of a connection without requests. */
+function ofWire(
+  side: 'downstreamWire' | 'upstreamWire',
+  count: Exclude<keyof WireBytes, `${string}${'Text' | 'Block' | 'Frame'}`>,
+  ofRaw: (facts: FormatFacts) => number = () => 0,
+): MakeReader {
+  return () => {
+    wantWireBytes();
+    return (facts) => facts[side]?.[count] ?? (facts.protocol === '' ? ofRaw(facts) : 0);
+  };
 }
 
 const READERS: Readonly<Record<FormatOperator, MakeReader>> = {
   ACCESS_LOG_TYPE: plain((facts) => text(facts.accessLogType)),
   BYTES_RECEIVED: plain((facts) => facts.bytesReceived),
+  BYTES_RETRANSMITTED: plain(() => 0),
   BYTES_SENT: plain((facts) => facts.bytesSent),
+  COMMON_DURATION: durationReader,
   CONNECTION_ID: plain((facts) => facts.downstream.connectionId),
   CONNECTION_TERMINATION_DETAILS: plain((facts) => text(facts.connectionTerminationDetails)),
+  DOWNSTREAM_DECOMPRESSED_HEADER_BYTES_RECEIVED: ofWire('downstreamWire', 'headTextReceived'),
+  DOWNSTREAM_DECOMPRESSED_HEADER_BYTES_SENT: ofWire('downstreamWire', 'headTextSent'),
+  DOWNSTREAM_HEADER_BYTES_RECEIVED: ofWire('downstreamWire', 'headReceived'),
+  DOWNSTREAM_HEADER_BYTES_SENT: ofWire('downstreamWire', 'headSent'),
+  DOWNSTREAM_WIRE_BYTES_RECEIVED: ofWire('downstreamWire', 'received', (facts) => facts.bytesReceived),
+  DOWNSTREAM_WIRE_BYTES_SENT: ofWire('downstreamWire', 'sent', (facts) => facts.bytesSent),
+  DOWNSTREAM_HANDSHAKE_DURATION: plain(({ downstream: { startMs, securedMs } }) =>
+    known(Math.trunc(securedMs < 0 ? -1 : securedMs - startMs)),
+  ),
   DOWNSTREAM_DIRECT_LOCAL_ADDRESS: plain((facts) => fullOf(facts.downstream.directLocal)),
   DOWNSTREAM_DIRECT_LOCAL_ADDRESS_WITHOUT_PORT: plain((facts) => ipOf(facts.downstream.directLocal)),
   DOWNSTREAM_DIRECT_LOCAL_PORT: plain((facts) => positive(facts.downstream.directLocal.port)),
@@ -221,8 +272,8 @@ const READERS: Readonly<Record<FormatOperator, MakeReader>> = {
   DOWNSTREAM_LOCAL_SUBJECT: ofCertificate('own', ({ subject }) => subject),
   DOWNSTREAM_LOCAL_URI_SAN: ofCertificate('own', ({ names }) => names.uri.join()),
   DOWNSTREAM_PEER_CERT: ofCertificate('peer', inPem),
-  DOWNSTREAM_PEER_CERT_V_END: (args) => validity(args, ({ validToDate }) => validToDate),
-  DOWNSTREAM_PEER_CERT_V_START: (args) => validity(args, ({ validFromDate }) => validFromDate),
+  DOWNSTREAM_PEER_CERT_V_END: (args) => validity(args, ofClient, ({ validToDate }) => validToDate),
+  DOWNSTREAM_PEER_CERT_V_START: (args) => validity(args, ofClient, ({ validFromDate }) => validFromDate),
   DOWNSTREAM_PEER_DNS_SAN: ofCertificate('peer', ({ names }) => names.dns.join()),
   DOWNSTREAM_PEER_EMAIL_SAN: ofCertificate('peer', ({ names }) => names.email.join()),
   DOWNSTREAM_PEER_FINGERPRINT_1: ofCertificate('peer', ({ certificate }) => digits(certificate.fingerprint)),
@@ -245,6 +296,7 @@ const READERS: Readonly<Record<FormatOperator, MakeReader>> = {
   GRPC_STATUS_NUMBER: () => grpcReader(['NUMBER']),
   LOCAL_REPLY_BODY: plain(({ localReplyBody: body }) => (body === undefined ? undefined : utf8Bytes(body))),
   METADATA: metadataReader,
+  PACKETS_RETRANSMITTED: plain(() => 0),
   PATH: pathReader,
   PROTOCOL: plain((facts) => text(facts.protocol)),
   QUERY_PARAM: queryReader,
@@ -272,8 +324,15 @@ const READERS: Readonly<Record<FormatOperator, MakeReader>> = {
   TLS_JA4_FINGERPRINT: plain(({ downstream: { fingerprints } }) => text(fingerprints?.ja4 ?? '')),
   TRACE_ID: plain((facts) => text(facts.traceId)),
   TRAILER: (args) => headerReader(args, (facts, name) => facts.responseTrailer(name)),
+  UNIQUE_ID: plain(() => randomUUID()),
   UPSTREAM_CLUSTER: plain((facts) => text(facts.upstreamCluster)),
   UPSTREAM_CLUSTER_RAW: plain((facts) => text(facts.upstreamCluster)),
+  UPSTREAM_DECOMPRESSED_HEADER_BYTES_RECEIVED: ofWire('upstreamWire', 'headTextReceived'),
+  UPSTREAM_DECOMPRESSED_HEADER_BYTES_SENT: ofWire('upstreamWire', 'headTextSent'),
+  UPSTREAM_HEADER_BYTES_RECEIVED: ofWire('upstreamWire', 'headReceived'),
+  UPSTREAM_HEADER_BYTES_SENT: ofWire('upstreamWire', 'headSent'),
+  UPSTREAM_WIRE_BYTES_RECEIVED: ofWire('upstreamWire', 'received', (facts) => facts.bytesSent),
+  UPSTREAM_WIRE_BYTES_SENT: ofWire('upstreamWire', 'sent', (facts) => facts.bytesReceived),
   UPSTREAM_HOST: plain((facts) => fullOf(facts.upstream?.remote)),
   UPSTREAM_HOST_NAME: plain((facts) => text(facts.upstream?.hostname ?? '') ?? fullOf(facts.upstream?.remote)),
   UPSTREAM_HOST_NAME_WITHOUT_PORT: plain(
@@ -283,6 +342,8 @@ const READERS: Readonly<Record<FormatOperator, MakeReader>> = {
   UPSTREAM_LOCAL_ADDRESS_WITHOUT_PORT: plain((facts) => ipOf(facts.upstream?.local)),
   UPSTREAM_LOCAL_PORT: plain((facts) => positive(facts.upstream?.local.port)),
   UPSTREAM_PEER_CERT: ofUpstream(inPem),
+  UPSTREAM_PEER_CERT_V_END: (args) => validity(args, ofHost, ({ validToDate }) => validToDate),
+  UPSTREAM_PEER_CERT_V_START: (args) => validity(args, ofHost, ({ validFromDate }) => validFromDate),
   UPSTREAM_PEER_DNS_SAN: ofUpstream(({ names }) => names.dns.join()),
   UPSTREAM_PEER_EMAIL_SAN: ofUpstream(({ names }) => names.email.join()),
   UPSTREAM_PEER_IP_SAN: ofUpstream(({ names }) => names.ip.join()),

@@ -3,6 +3,7 @@
 import type { Clock } from '../../base/clock.ts';
 import type { DownstreamFacts, IngressFacts } from '../format/facts.ts';
 import { type LiveHead, NOT_YET, StreamFacts } from '../format/stream-facts.ts';
+import { newWireBytes } from '../format/wire-bytes.ts';
 import type { Route } from '../route/route.ts';
 import type { Cluster } from '../upstream/cluster.ts';
 import type { Host } from '../upstream/host.ts';
@@ -37,6 +38,8 @@ export class HttpStreamFacts extends StreamFacts {
     super(clock, start.startedMs, start.downstream, 'DownstreamEnd', start.ingress);
     this.#clock = clock;
     this.protocol = start.protocol;
+    this.downstreamWire = newWireBytes();
+    this.upstreamWire = newWireBytes();
     this.liveHead = start.liveHead;
   }
 
@@ -78,9 +81,16 @@ export class HttpStreamFacts extends StreamFacts {
 
   /** The request goes out from this end, with this head, and perhaps with all of its body. */
   noteConnection(connection: ConnectionEnds, head: string, isRequestComplete: boolean): void {
+    const nowMs = this.#clock.monotonicMs();
     this.requestHead = head;
     this.noteEnds(connection);
-    if (isRequestComplete) this.requestSentMs = this.#clock.monotonicMs();
+    this.upstreamStartMs = nowMs;
+    if (isRequestComplete) this.requestSentMs = nowMs;
+  }
+
+  /** Its last byte has gone out. @param nowMs of the read that brought it, which may have been before the first one went out. */
+  noteRequestSent(nowMs: number): void {
+    this.requestSentMs = Math.max(nowMs, this.upstreamStartMs);
   }
 
   noteEnds(connection: ConnectionEnds): void {
@@ -101,6 +111,8 @@ export class HttpStreamFacts extends StreamFacts {
     this.requestState = request.requestState;
     this.tracePlace = request.tracePlace;
     this.requestEndMs = request.requestEndMs;
+    this.downstreamWire = request.downstreamWire;
+    this.upstreamWire = request.upstreamWire;
     // Of an attempt that has found no connection: what would have gone out.
     if (this.requestHead === '') this.requestHead = request.requestHead;
     if (this.upstreamCluster === '') {
@@ -112,11 +124,13 @@ export class HttpStreamFacts extends StreamFacts {
   noteResponse(head: string, bodyBytes: number, nowMs: number): void {
     this.responseHead = head;
     this.responseStartMs = nowMs;
+    this.answerStartMs = nowMs;
     this.bytesSent = bodyBytes;
   }
 
   /** A reply of the proxy's own. */
-  noteReply(head: string, body: string, bodyBytes: number): void {
+  noteReply(head: string, body: string, bodyBytes: number, nowMs: number): void {
+    this.answerStartMs = nowMs;
     this.responseHead = head;
     this.localReplyBody = body;
     this.bytesSent = bodyBytes;

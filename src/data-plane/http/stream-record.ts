@@ -7,6 +7,7 @@ import { HTTP_STATS } from '../../stats/index.ts';
 import type { AccessLog } from '../access-log/access-log.ts';
 import type { IngressFacts } from '../format/facts.ts';
 import { type AccessLogType, type LiveHead, NOT_YET } from '../format/stream-facts.ts';
+import type { WireBytes } from '../format/wire-bytes.ts';
 import { FilterState } from '../network/filter-state.ts';
 import { flagBit, NO_FLAGS, type ResponseFlagName } from '../response-flags.ts';
 import type { ClusterTarget } from '../route/forward-plan.ts';
@@ -245,6 +246,15 @@ export abstract class StreamRecord implements RoutedStream {
   /** The span of an attempt that begins; null where attempts have none. @param number counts from 1. */
   traceAttempt(cluster: Cluster, number: number): AttemptTrace | null {
     return this.trace === null ? null : this.trace.attempt(cluster, number);
+  }
+
+  /** Null where nobody counts them. */
+  get downstreamWire(): WireBytes | null {
+    return this.wantedFacts === null ? null : this.wantedFacts.downstreamWire;
+  }
+
+  get upstreamWire(): WireBytes | null {
+    return this.wantedFacts === null ? null : this.wantedFacts.upstreamWire;
   }
 
   /** The entry of an attempt that begins; null where attempts are not logged. */

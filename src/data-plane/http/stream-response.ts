@@ -18,6 +18,7 @@ import { countStatus } from '../upstream/response-count.ts';
 import type { BodyFormat } from './body-format.ts';
 import { ResetReason, type StreamLoss } from './codec/downstream-stream.ts';
 import type { StreamFilters } from './filter-chain.ts';
+import type { HttpStreamFacts } from './http-stream-facts.ts';
 import * as replies from './local-reply.ts';
 import { ReplyHead } from './reply-head.ts';
 import { applyServiceTime, type ResponseLines } from './response-edits.ts';
@@ -158,6 +159,7 @@ export abstract class StreamResponse extends StreamRecord {
     const head = this.context.codec.response;
     this.status = head.status;
     if (this.#tunnel === TUNNEL_AWAITED) this.#settleTunnel(head);
+    if (this.wantedFacts !== null) noteProgress(this.wantedFacts, end > start, isEnd, nowMs);
     if (!settings.suppressProxyHeaders) {
       const serviceMs = this.isRequestComplete ? Math.trunc(nowMs - this.requestCompleteMs) : 0;
       applyServiceTime(head, responseLines.names, serviceMs);
@@ -173,6 +175,7 @@ export abstract class StreamResponse extends StreamRecord {
 
   onResponseBody(bytes: Buffer, start: number, end: number, isEnd: boolean, isSlab: boolean, nowMs: number): boolean {
     const filters = this.filters;
+    if (this.wantedFacts !== null) noteProgress(this.wantedFacts, end > start, isEnd, nowMs);
     if (filters === null || !filters.encodes || filters.encoding.isTransparent) {
       return this.respondBody(bytes, start, end, isEnd, isSlab, nowMs);
     }
@@ -259,7 +262,7 @@ export abstract class StreamResponse extends StreamRecord {
     const body =
       this.methodId !== Method.HEAD && replies.hasBody(reply) ? (reply.bytes ?? Buffer.from(reply.body)) : NO_BYTES;
     this.#response = STARTED;
-    this.wantedFacts?.noteReply(head, reply.body, body.length);
+    this.wantedFacts?.noteReply(head, reply.body, body.length, nowMs);
     this.codec.writeReply(head, body);
     this.#completeResponse(nowMs);
   }
@@ -394,6 +397,7 @@ export abstract class StreamResponse extends StreamRecord {
     this.#response = COMPLETE;
     if (!this.isRequestComplete) this.count(downstream_rq_response_before_rq_complete);
     this.manager.countResponse(this.status);
+    if (this.wantedFacts !== null) this.wantedFacts.answerEndMs = nowMs;
     this.#end(nowMs);
     this.codec.endStream(nowMs);
   }
@@ -427,4 +431,10 @@ export abstract class StreamResponse extends StreamRecord {
     if (trailers === null || this.wantedFacts === null) return;
     this.wantedFacts.grpcTrailer = trailers.get('grpc-status') ?? this.wantedFacts.grpcTrailer;
   }
+}
+
+/** How far the response has come from the upstream. */
+function noteProgress(facts: HttpStreamFacts, hasBody: boolean, isEnd: boolean, nowMs: number): void {
+  if (hasBody && facts.bodyStartMs < 0) facts.bodyStartMs = nowMs;
+  if (isEnd) facts.responseEndMs = nowMs;
 }

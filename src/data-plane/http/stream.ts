@@ -261,7 +261,7 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
     if (upstream === null || this.#isReplaced) return true;
     this.redirects?.keep(bytes, start, end);
     const goesOn = upstream.send(bytes, start, end, isEnd);
-    if (isEnd && this.wantedFacts !== null && upstream.isSending) this.wantedFacts.requestSentMs = nowMs;
+    if (isEnd && this.wantedFacts !== null && upstream.isSending) this.wantedFacts.noteRequestSent(nowMs);
     return this.#noteSending(goesOn) || isEnd;
   }
 

@@ -46,6 +46,14 @@ class ConnectionFacts implements DownstreamFacts {
     this.directLocal = { ip: plainAddress(socket.localAddress ?? ''), port: socket.localPort ?? 0 };
   }
 
+  get startMs(): number {
+    return this.#connection.startMs;
+  }
+
+  get securedMs(): number {
+    return this.#connection.securedMs;
+  }
+
   get requestedServerName(): string {
     return this.#connection.requestedServerName || (this.tls?.serverName ?? '');
   }

@@ -44,6 +44,8 @@ export class DownstreamConnection {
   facts: DownstreamFacts | null = null;
   /** Null before a handshake, and where there is none. */
   tls: TlsFacts | null = null;
+  /** Monotonic time of the end of its handshake; negative before, and without any. */
+  securedMs = -1;
   /** Why it could not be secured; empty where it could, or need not be. */
   transportFailure = '';
   /** What filters have said of it; null for nothing. */

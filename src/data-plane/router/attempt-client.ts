@@ -1,6 +1,7 @@
 // Who a request to an upstream is sent for: the stream itself, or, where one attempt may not be enough, what stands
 // between the stream and its attempts.
 
+import type { WireBytes } from '../format/wire-bytes.ts';
 import type { UpstreamLimit } from '../http/stream-limits.ts';
 import type { Trailers } from '../http/trailers.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
@@ -45,6 +46,8 @@ export interface AttemptClient {
   readonly bufferLimitBytes: number;
   /** The request wants a tunnel, and has had no answer yet. */
   readonly awaitsTunnel: boolean;
+  /** Where the bytes of its attempts are counted; null where nobody asks. */
+  readonly upstreamWire: WireBytes | null;
   /** `:scheme` tells of the connection to the upstream, not of the client's. */
   readonly matchesUpstreamScheme: boolean;
   /** A 101 may be the answer. */

@@ -66,6 +66,7 @@ export abstract class OwnRequest implements RequestClient, TimeoutOwner {
   readonly awaitsTunnel = false;
   readonly awaitsUpgrade = false;
   readonly matchesUpstreamScheme = false;
+  readonly upstreamWire = null;
   isRequestComplete: boolean;
   requestCompleteMs: number;
   readonly requestFraming: number;

@@ -3,6 +3,7 @@
 //
 //   RUNNING ──response that passes──► ANSWERED ──► over        RUNNING ──turned down, failed, out of time──► over
 
+import type { WireBytes } from '../format/wire-bytes.ts';
 import type { UpstreamLimit } from '../http/stream-limits.ts';
 import { DURATION_LIMIT, PER_TRY_IDLE_LIMIT, PER_TRY_LIMIT } from '../http/stream-limits.ts';
 import type { Trailers } from '../http/trailers.ts';
@@ -159,6 +160,10 @@ export class TimedTry implements AttemptClient, TimeoutOwner {
 
   get awaitsTunnel(): boolean {
     return this.#owner.client.awaitsTunnel;
+  }
+
+  get upstreamWire(): WireBytes | null {
+    return this.#owner.client.upstreamWire;
   }
 
   get matchesUpstreamScheme(): boolean {

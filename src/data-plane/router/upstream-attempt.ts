@@ -10,6 +10,7 @@
 import { CLUSTER_STATS, HOST_STATS, ROUTE_STATS } from '../../stats/index.ts';
 import { HEADER_ID, Method, type ResponseHead } from '../../wasm/http1.ts';
 import type { ClusterPriority } from '../../wasm/shared-records.ts';
+import type { WireBytes } from '../format/wire-bytes.ts';
 import type { ResponseReceiver, UpstreamStream } from '../http/codec/upstream-stream.ts';
 import { upstreamReset } from '../http/local-reply.ts';
 import type { Trailers } from '../http/trailers.ts';
@@ -158,6 +159,10 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
 
   get awaitsUpgrade(): boolean {
     return this.#client.awaitsUpgrade;
+  }
+
+  get upstreamWire(): WireBytes | null {
+    return this.#client.upstreamWire;
   }
 
   get matchesUpstreamScheme(): boolean {

@@ -20,6 +20,7 @@ import type { Host } from '../upstream/host.ts';
 import { connectToHost, type HostConnectionOwner } from '../upstream/host-connection.ts';
 import { NO_ALPN } from '../upstream/opening.ts';
 import { connectFailure, transportDetail, type UpstreamFailure } from '../upstream/pool/failure.ts';
+import type { ConnectionTimes } from '../upstream/upstream-facts.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import type { ProxiedUpstream } from './proxied-upstream.ts';
 
@@ -84,6 +85,10 @@ export class TcpUpstream implements ProxiedUpstream, HostConnectionOwner, Paused
   /** This end of the connection, while it is open; for logs. */
   get localEndpoint(): Endpoint {
     return { ip: plainAddress(this.#socket.localAddress ?? ''), port: this.#socket.localPort ?? 0 };
+  }
+
+  get times(): ConnectionTimes {
+    return this.#stats;
   }
 
   get ends(): this {

@@ -62,6 +62,7 @@ export class TunnelUpstream implements AttemptClient, ProxiedUpstream {
   readonly bufferLimitBytes: number;
   readonly awaitsUpgrade = false;
   readonly matchesUpstreamScheme = false;
+  readonly upstreamWire = null;
   readonly isRequestComplete = false;
   readonly requestCompleteMs = 0;
   readonly requestFraming: number;

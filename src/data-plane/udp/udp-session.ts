@@ -197,6 +197,8 @@ export class UdpSession implements UdpUpstreamOwner, TimeoutOwner {
     const { local } = this.listened;
     const downstream: DownstreamFacts = {
       connectionId: this.#context.nextConnectionId(),
+      startMs,
+      securedMs: -1,
       remote,
       directRemote: remote,
       local,

@@ -54,7 +54,8 @@ export class UpstreamConnectionStats {
   readonly #record: number;
   readonly #clusterStats: number;
   readonly #hostStats: number;
-  readonly #startMs: number;
+  readonly startMs: number;
+  readyMs = -1;
   #requests = 0;
   /** Bytes that have come and cannot be used yet. */
   readonly held: BufferedBytes;
@@ -68,7 +69,7 @@ export class UpstreamConnectionStats {
     this.#record = host.record;
     this.#clusterStats = host.cluster.statBase;
     this.#hostStats = host.statBase;
-    this.#startMs = startMs;
+    this.startMs = startMs;
     this.held = new BufferedBytes(context, this.#clusterStats + upstream_cx_rx_bytes_buffered);
     this.#unsent = new BufferedBytes(context, this.#clusterStats + upstream_cx_tx_bytes_buffered);
     this.count(upstream_cx_total);
@@ -94,6 +95,7 @@ export class UpstreamConnectionStats {
   }
 
   connected(nowMs: number): void {
+    this.readyMs = nowMs;
     this.#recordAge(upstream_cx_connect_ms, nowMs);
   }
 
@@ -185,6 +187,6 @@ export class UpstreamConnectionStats {
   }
 
   #recordAge(stat: number, nowMs: number): void {
-    this.#context.stats.record(this.#clusterStats + stat, nowMs - this.#startMs);
+    this.#context.stats.record(this.#clusterStats + stat, nowMs - this.startMs);
   }
 }

@@ -14,6 +14,15 @@ export interface ConnectionEnds {
   readonly remoteAddress: Address;
   /** Null for a plain connection. */
   readonly tls: TlsFacts | null;
+  /** Absent where nobody keeps them. */
+  readonly times?: ConnectionTimes | undefined;
+}
+
+/** Monotonic times of a connection. */
+export interface ConnectionTimes {
+  readonly startMs: number;
+  /** It can be used: it is connected, and secured where it is to be. Negative before. */
+  readonly readyMs: number;
 }
 
 /** A host, as far as it can be told of. */
@@ -33,6 +42,9 @@ export class UpstreamEnd implements UpstreamFacts {
   protocol = '';
   local: Endpoint = UNKNOWN;
   tls: TlsFacts | null = null;
+  openedMs = -1;
+  connectedMs = -1;
+  securedMs = -1;
 
   constructor({ address, hostname, metadata }: ToldHost) {
     this.remote = endpointOf(address);
@@ -41,7 +53,12 @@ export class UpstreamEnd implements UpstreamFacts {
   }
 
   /** Which ends the bytes go through, once there is a connection: an older one may lead to another address. */
-  noteConnection({ localEndpoint, remoteAddress, tls, protocol = '' }: ConnectionEnds): void {
+  noteConnection({ localEndpoint, remoteAddress, tls, protocol = '', times }: ConnectionEnds): void {
+    if (times !== undefined) {
+      this.openedMs = times.startMs;
+      this.connectedMs = tls === null ? times.readyMs : tls.connectedMs;
+      if (tls !== null) this.securedMs = times.readyMs;
+    }
     this.protocol = protocol;
     this.tls = tls;
     this.local = localEndpoint;

@@ -10,7 +10,14 @@ import { nearestName } from '../../../base/nearest-name.ts';
 import type { FormatCommand, FormatOperator, FormatSegment, FormatSegments } from '../../../snapshot/index.ts';
 import { quote } from '../../source/node.ts';
 import { metadataCommand } from './metadata-command.ts';
-import { ABSENT_OPERATORS, METADATA_OPERATORS, OPERATORS, SETTLED_OPERATORS } from './operators.ts';
+import {
+  ABSENT_OPERATORS,
+  METADATA_OPERATORS,
+  MOMENTS,
+  OPERATORS,
+  PRECISIONS,
+  SETTLED_OPERATORS,
+} from './operators.ts';
 
 export type ParsedFormat =
   | { readonly segments: FormatSegments; readonly error?: undefined }
@@ -104,6 +111,8 @@ function command(
       return styleCommand(operator, argument || 'CAMEL_STRING', maxLength);
     case 'path':
       return pathCommand(operator, argument ?? '', maxLength);
+    case 'duration':
+      return durationCommand(operator, argument ?? '', maxLength);
     case 'state':
       return stateCommand(operator, argument ?? '', maxLength);
     case 'metadata':
@@ -137,6 +146,25 @@ function pathCommand(
     return { error: `${operator} knows ${PATH_SOURCES.join(', ')} behind that, not ${quote(source)}` };
   }
   return { operator, args: [extent || PATH_EXTENTS[0]!, source || PATH_SOURCES[0]!], maxLength };
+}
+
+/** `START:END:PRECISION`. */
+function durationCommand(
+  operator: FormatOperator,
+  argument: string,
+  maxLength: number,
+): FormatCommand | { readonly error: string } {
+  const args = argument.split(':');
+  const [start = '', end = '', precision = ''] = args;
+  if (args.length !== 3) return { error: `${operator} needs two moments and a precision: START:END:PRECISION` };
+  const unknown = [start, end].find((name) => !Object.hasOwn(MOMENTS, name));
+  if (unknown !== undefined) {
+    return { error: `${operator} knows the moments ${Object.keys(MOMENTS).join(', ')}, not ${quote(unknown)}` };
+  }
+  if (!PRECISIONS.some((known) => known === precision)) {
+    return { error: `${operator} knows the precisions ${PRECISIONS.join(', ')}, not ${quote(precision)}` };
+  }
+  return { operator, args, maxLength };
 }
 
 /** `NAME`, `NAME:TYPED` or `NAME:PLAIN`; names may hold colons. */

@@ -1,13 +1,13 @@
 // The command operators of format strings: what each takes between its parentheses and what it stands for, and the ones
 // that this build accepts without ever having a value for them.
 
-import type { FormatOperator, MetadataSource } from '../../../snapshot/index.ts';
+import type { DurationPrecision, FormatOperator, MetadataSource, Moment } from '../../../snapshot/index.ts';
 
 /**
  * What stands between the parentheses: nothing, a header with a fallback, a time's format, a name, a style of names, whose metadata,
- * a name of filter state and a style, or how much of the path and of which.
+ * a name of filter state and a style, how much of the path and of which, or two moments and a precision.
  */
-export type Argument = 'none' | 'state' | 'header' | 'time' | 'name' | 'style' | 'metadata' | 'path';
+export type Argument = 'none' | 'duration' | 'state' | 'header' | 'time' | 'name' | 'style' | 'metadata' | 'path';
 
 export interface OperatorRow {
   readonly argument: Argument;
@@ -18,9 +18,36 @@ export interface OperatorRow {
 export const OPERATORS: Readonly<Record<FormatOperator, OperatorRow>> = {
   ACCESS_LOG_TYPE: { argument: 'none', says: 'what the entry is written for: `DownstreamEnd` and the like' },
   BYTES_RECEIVED: { argument: 'none', says: 'bytes of the body, or of the connection, from the client' },
+  BYTES_RETRANSMITTED: { argument: 'none', says: '0: this build speaks no HTTP/3, which counts them' },
   BYTES_SENT: { argument: 'none', says: 'bytes of the body, or of the connection, to the client' },
+  COMMON_DURATION: {
+    argument: 'duration',
+    says: 'time from one of the moments below to another, `COMMON_DURATION(DS_RX_BEG:US_TX_BEG:us)`, in `ms`, `us` or `ns`; none where one of them has not come, or the second came first',
+  },
   CONNECTION_ID: { argument: 'none', says: 'number of the connection, for as long as the process lives' },
   CONNECTION_TERMINATION_DETAILS: { argument: 'none', says: 'why a filter has ended the connection' },
+  DOWNSTREAM_WIRE_BYTES_RECEIVED: {
+    argument: 'none',
+    says: 'bytes from the client on the wire: heads, bodies and what frames them',
+  },
+  DOWNSTREAM_WIRE_BYTES_SENT: {
+    argument: 'none',
+    says: 'bytes to the client on the wire: heads, bodies and what frames them',
+  },
+  DOWNSTREAM_HEADER_BYTES_RECEIVED: {
+    argument: 'none',
+    says: 'heads and trailers from the client, as HTTP/2 compresses them',
+  },
+  DOWNSTREAM_HEADER_BYTES_SENT: {
+    argument: 'none',
+    says: 'heads and trailers to the client, as HTTP/2 compresses them',
+  },
+  DOWNSTREAM_DECOMPRESSED_HEADER_BYTES_RECEIVED: { argument: 'none', says: 'the same as the text that HTTP/1 has' },
+  DOWNSTREAM_DECOMPRESSED_HEADER_BYTES_SENT: { argument: 'none', says: 'the same as the text that HTTP/1 has' },
+  DOWNSTREAM_HANDSHAKE_DURATION: {
+    argument: 'none',
+    says: "milliseconds from the accept of the client's connection to the end of its handshake",
+  },
   DOWNSTREAM_DIRECT_LOCAL_ADDRESS: { argument: 'none', says: "address that the client's connection has come to" },
   DOWNSTREAM_DIRECT_LOCAL_ADDRESS_WITHOUT_PORT: { argument: 'none', says: 'the same without its port' },
   DOWNSTREAM_DIRECT_LOCAL_PORT: { argument: 'none', says: 'the port alone' },
@@ -78,6 +105,7 @@ export const OPERATORS: Readonly<Record<FormatOperator, OperatorRow>> = {
     argument: 'metadata',
     says: 'value in the metadata of one of the sources below: `METADATA(ROUTE:namespace:key:key)`',
   },
+  PACKETS_RETRANSMITTED: { argument: 'none', says: '0, as `BYTES_RETRANSMITTED`' },
   PATH: {
     argument: 'path',
     says: 'path of the request, with its query (`WQ`) or without (`NQ`), from `x-envoy-original-path` (`ORIG`), from `:path` (`PATH`), or from the first of the two that is there (`ORIG_OR_PATH`): `PATH(NQ:ORIG)`; all of it without an argument',
@@ -114,8 +142,27 @@ export const OPERATORS: Readonly<Record<FormatOperator, OperatorRow>> = {
   TLS_JA4_FINGERPRINT: { argument: 'none', says: 'the same of JA4' },
   TRACE_ID: { argument: 'none', says: "identifier of the request's trace" },
   TRAILER: { argument: 'header', says: 'trailer of the response' },
+  UNIQUE_ID: { argument: 'none', says: 'an identifier of the entry alone, a new one each time' },
   UPSTREAM_CLUSTER: { argument: 'none', says: 'cluster that was chosen' },
   UPSTREAM_CLUSTER_RAW: { argument: 'none', says: 'the same' },
+  UPSTREAM_WIRE_BYTES_RECEIVED: {
+    argument: 'none',
+    says: 'bytes from the upstream on the wire: heads, bodies and what frames them, of all attempts',
+  },
+  UPSTREAM_WIRE_BYTES_SENT: {
+    argument: 'none',
+    says: 'bytes to the upstream on the wire: heads, bodies and what frames them, of all attempts',
+  },
+  UPSTREAM_HEADER_BYTES_RECEIVED: {
+    argument: 'none',
+    says: 'heads and trailers from the upstream, as HTTP/2 compresses them',
+  },
+  UPSTREAM_HEADER_BYTES_SENT: {
+    argument: 'none',
+    says: 'heads and trailers to the upstream, as HTTP/2 compresses them',
+  },
+  UPSTREAM_DECOMPRESSED_HEADER_BYTES_RECEIVED: { argument: 'none', says: 'the same as the text that HTTP/1 has' },
+  UPSTREAM_DECOMPRESSED_HEADER_BYTES_SENT: { argument: 'none', says: 'the same as the text that HTTP/1 has' },
   UPSTREAM_HOST: { argument: 'none', says: 'address of the host' },
   UPSTREAM_HOST_NAME: { argument: 'none', says: 'name of the host, else its address' },
   UPSTREAM_HOST_NAME_WITHOUT_PORT: { argument: 'none', says: 'the same without a port' },
@@ -123,6 +170,8 @@ export const OPERATORS: Readonly<Record<FormatOperator, OperatorRow>> = {
   UPSTREAM_LOCAL_ADDRESS_WITHOUT_PORT: { argument: 'none', says: 'the same without its port' },
   UPSTREAM_LOCAL_PORT: { argument: 'none', says: 'the port alone' },
   UPSTREAM_PEER_CERT: { argument: 'none', says: "the host's certificate, PEM, percent-encoded" },
+  UPSTREAM_PEER_CERT_V_END: { argument: 'time', says: 'when it ceases to be valid' },
+  UPSTREAM_PEER_CERT_V_START: { argument: 'time', says: 'when it begins to be valid' },
   UPSTREAM_PEER_DNS_SAN: { argument: 'none', says: 'its DNS names' },
   UPSTREAM_PEER_EMAIL_SAN: { argument: 'none', says: 'its e-mail addresses' },
   UPSTREAM_PEER_IP_SAN: { argument: 'none', says: 'its IP addresses' },
@@ -160,8 +209,41 @@ export const METADATA_OPERATORS: ReadonlyMap<string, MetadataSource> = new Map([
   ['UPSTREAM_METADATA', 'UPSTREAM_HOST'],
 ]);
 
-/** Operators of filter state that requests and upstreams have, of which this build has none: always missing. */
-export const ABSENT_OPERATORS: ReadonlySet<string> = new Set(['PER_REQUEST_STATE', 'UPSTREAM_FILTER_STATE']);
+/** The moments of COMMON_DURATION, and what they are. */
+export const MOMENTS: Readonly<Record<Moment, string>> = {
+  DS_CX_BEG: "the client's connection has been accepted",
+  DS_HS_END: 'its handshake is over',
+  DS_RX_BEG: 'the request begins',
+  DS_RX_END: 'it has come in full',
+  US_CX_BEG: "the upstream's connection has been begun, perhaps for a request before this one",
+  US_CX_END: 'it is connected',
+  US_HS_END: 'its handshake is over',
+  US_TX_BEG: 'the request goes out',
+  US_TX_END: 'its last byte goes out',
+  US_RX_BEG: 'the response begins',
+  US_RX_BODY_BEG: 'its body begins',
+  US_RX_END: 'it has come in full',
+  DS_TX_BEG: 'the response, or a reply of the proxy, goes to the client',
+  DS_TX_END: 'its last byte does',
+};
+export const PRECISIONS: readonly DurationPrecision[] = ['ms', 'us', 'ns'];
+
+/**
+ * Operators of what there is not here, always missing: filter state that requests and upstreams have, endpoints within a process, round trips of
+ * HTTP/3, flags of filters' own.
+ */
+export const ABSENT_OPERATORS: ReadonlySet<string> = new Set([
+  'CUSTOM_FLAGS',
+  'DOWNSTREAM_DIRECT_LOCAL_ADDRESS_ENDPOINT_ID',
+  'DOWNSTREAM_DIRECT_REMOTE_ADDRESS_ENDPOINT_ID',
+  'DOWNSTREAM_LOCAL_ADDRESS_ENDPOINT_ID',
+  'DOWNSTREAM_REMOTE_ADDRESS_ENDPOINT_ID',
+  'PER_REQUEST_STATE',
+  'ROUNDTRIP_DURATION',
+  'UPSTREAM_FILTER_STATE',
+  'UPSTREAM_LOCAL_ADDRESS_ENDPOINT_ID',
+  'UPSTREAM_REMOTE_ADDRESS_ENDPOINT_ID',
+]);
 
 /** Operators whose values are known as soon as the configuration is: they become text at once. */
 export const SETTLED_OPERATORS: Readonly<Record<'ENVIRONMENT' | 'HOSTNAME', OperatorRow>> = {

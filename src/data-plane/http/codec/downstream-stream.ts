@@ -10,6 +10,7 @@
 // path of bodies that pass from HTTP/1 to HTTP/1 as they came: they hold chunks that a codec has checked. Whoever does not
 // write chunks takes them off (chunk-framing.ts). Trailers never are among the bytes.
 
+import type { WireBytes } from '../../format/wire-bytes.ts';
 import { ResponseFlag } from '../../response-flags.ts';
 import type { StreamLimit } from '../stream-limits.ts';
 import type { Trailers } from '../trailers.ts';
@@ -153,6 +154,8 @@ export interface RequestReceiver {
   readonly isRequestComplete: boolean;
   /** Of both bodies, beside what the connection itself holds. */
   readonly heldBytes: number;
+  /** Where the codec counts what is on the wire; null where nobody asks. */
+  readonly downstreamWire: WireBytes | null;
   /** Of the request that ends with the next call; its body holds none. */
   requestTrailers: Trailers | null;
 

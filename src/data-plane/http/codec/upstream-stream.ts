@@ -7,6 +7,7 @@
 // Heads wait for connections, and are sent again: they are kept as HTTP/1 text (latin1, request line and fields, whatever
 // protocol they came by), which is what a codec gets. For bodies and their framing see downstream-stream.ts.
 
+import type { WireBytes } from '../../format/wire-bytes.ts';
 import type { UpstreamFailure } from '../../upstream/pool/failure.ts';
 import type { ConnectionEnds } from '../../upstream/upstream-facts.ts';
 import type { Trailers } from '../trailers.ts';
@@ -61,6 +62,8 @@ export interface ResponseReceiver {
   readonly requestTrailers: Trailers | null;
   /** How much of the response may wait on its way to the client. */
   readonly bufferLimitBytes: number;
+  /** Where the codec counts what is on the wire; null where nobody asks. */
+  readonly upstreamWire: WireBytes | null;
   /** `:scheme` tells of the connection to the upstream, not of the client's. */
   readonly matchesUpstreamScheme: boolean;
   /** The request has asked for an upgrade, so that a 101 is a final head. */

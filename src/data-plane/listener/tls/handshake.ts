@@ -207,6 +207,7 @@ export class Handshake implements SocketOwner, Arrival, PacedHandshake {
       socket.removeListener('end', this.#onEnd);
       socket.removeListener('close', this.#onClose);
       this.#connection.tls = tls;
+      this.#connection.securedMs = context.clock.monotonicMs();
       this.#owner.onSecured(this.#connection);
     } catch (error) {
       context.logFault('a TLS handshake', error);

@@ -23,6 +23,8 @@ export interface TlsFacts {
   readonly own: CertificateFacts | null;
   /** The peer's certificate has been held against authorities, hashes or names. */
   readonly isPeerVerified: boolean;
+  /** Monotonic time at which the connection under it was there; negative where nobody has noted it. */
+  connectedMs: number;
   /** What requests of the connection say of the peer, by how they are to say it; null before the first that does. */
   forwardedDetails: Map<ClientCertificateSettings, string> | null;
 }
@@ -49,6 +51,7 @@ function shared(name: string): string {
 
 export class ConnectionTls implements TlsFacts {
   forwardedDetails: Map<ClientCertificateSettings, string> | null = null;
+  connectedMs = -1;
   readonly serverName: string;
   readonly protocol: string;
   readonly version: string;

@@ -41,6 +41,8 @@ export class SecuredSocket implements PacedHandshake {
   #handshake: ClientHandshake | null = null;
   #error: NodeJS.ErrnoException | null = null;
   #isDone = false;
+  /** Negative before it is connected. */
+  #connectedMs = -1;
 
   constructor(
     context: WorkerContext,
@@ -72,6 +74,7 @@ export class SecuredSocket implements PacedHandshake {
 
   #ask(): void {
     if (this.#isDone) return;
+    this.#connectedMs = this.#context.clock.monotonicMs();
     const refusal = this.#tls.refuse();
     if (refusal === undefined) {
       this.#context.handshakes.ask(this, true);
@@ -126,6 +129,7 @@ export class SecuredSocket implements PacedHandshake {
     socket.removeListener('error', this.#onError);
     socket.removeListener('close', this.#onClose);
     socket.removeListener('end', this.#onEnd);
+    tls.connectedMs = this.#connectedMs;
     this.#owner.onSecured(socket, tls);
   }
 

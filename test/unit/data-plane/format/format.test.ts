@@ -17,6 +17,8 @@ const CLIENT = { ip: '10.1.2.3', port: 4567 };
 const PEER = { ip: '::1', port: 9 };
 const LOCAL = { ip: '10.0.0.1', port: 80 };
 const DOWNSTREAM = {
+  startMs: 900,
+  securedMs: -1,
   connectionId: 7,
   remote: CLIENT,
   directRemote: PEER,
@@ -118,6 +120,7 @@ describe('text formats', () => {
   test('every operator can be filled in for any stream', () => {
     for (const [operator, { argument }] of Object.entries(OPERATORS)) {
       const text = {
+        duration: '(DS_RX_BEG:DS_RX_END:ms)',
         header: '(x)',
         name: '(x)',
         state: '(x)',

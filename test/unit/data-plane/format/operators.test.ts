@@ -16,6 +16,7 @@ import {
 import { JsonFormatter } from '../../../../src/data-plane/format/json-formatter.ts';
 import { StreamFacts } from '../../../../src/data-plane/format/stream-facts.ts';
 import { TextFormatter } from '../../../../src/data-plane/format/text-formatter.ts';
+import { WireBytes } from '../../../../src/data-plane/format/wire-bytes.ts';
 import { directResponse } from '../../../../src/data-plane/http/local-reply.ts';
 import { ReplyHead } from '../../../../src/data-plane/http/reply-head.ts';
 import { certificateFacts, type TlsFacts } from '../../../../src/data-plane/network/tls/connection-tls.ts';
@@ -30,7 +31,7 @@ const RESPONSE = 'HTTP/1.1 503 No\r\nx-up: 1\r\n\r\n';
 const TRAILERS = 'x-end: 1\r\n';
 
 /** Format and value. What certificates say is asked of openssl's own reading of them. */
-type Case = readonly [format: string, expected: string | ((known: Known) => string)];
+type Case = readonly [format: string, expected: string | RegExp | ((known: Known) => string)];
 
 interface Known {
   readonly client: X509Certificate;
@@ -48,6 +49,37 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
   ACCESS_LOG_TYPE: [['%ACCESS_LOG_TYPE%', 'DownstreamEnd']],
   BYTES_RECEIVED: [['%BYTES_RECEIVED%', '12']],
   BYTES_SENT: [['%BYTES_SENT%', '345']],
+  BYTES_RETRANSMITTED: [['%BYTES_RETRANSMITTED%', '0']],
+  COMMON_DURATION: [
+    ['%COMMON_DURATION(DS_CX_BEG:DS_HS_END:us)%', '30250'],
+    ['%COMMON_DURATION(DS_RX_BEG:DS_RX_END:ms)%', '1'],
+    ['%COMMON_DURATION(DS_RX_BEG:US_TX_BEG:us)%', '1937'],
+    ['%COMMON_DURATION(US_CX_BEG:US_CX_END:ns)%', '1000000'],
+    ['%COMMON_DURATION(US_CX_END:US_HS_END:us)%', '500'],
+    ['%COMMON_DURATION(US_TX_BEG:US_TX_END:us)%', '62'],
+    ['%COMMON_DURATION(US_RX_BEG:US_RX_BODY_BEG:us)%', '500'],
+    ['%COMMON_DURATION(US_RX_BEG:US_RX_END:ms)%', '2'],
+    ['%COMMON_DURATION(DS_TX_BEG:DS_TX_END:us)%', '5375'],
+    // What came first has no time behind it.
+    ['%COMMON_DURATION(DS_RX_END:DS_RX_BEG:ms)%', '-'],
+  ],
+  DOWNSTREAM_HANDSHAKE_DURATION: [['%DOWNSTREAM_HANDSHAKE_DURATION%', '30']],
+  PACKETS_RETRANSMITTED: [['%PACKETS_RETRANSMITTED%', '0']],
+  UNIQUE_ID: [['%UNIQUE_ID%', /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/]],
+  UPSTREAM_PEER_CERT_V_END: [['%UPSTREAM_PEER_CERT_V_END%', ({ host }) => isoOf(host.validToDate)]],
+  UPSTREAM_PEER_CERT_V_START: [['%UPSTREAM_PEER_CERT_V_START%', ({ host }) => isoOf(host.validFromDate)]],
+  DOWNSTREAM_WIRE_BYTES_SENT: [['%DOWNSTREAM_WIRE_BYTES_SENT%', '1']],
+  DOWNSTREAM_WIRE_BYTES_RECEIVED: [['%DOWNSTREAM_WIRE_BYTES_RECEIVED%', '2']],
+  DOWNSTREAM_HEADER_BYTES_SENT: [['%DOWNSTREAM_HEADER_BYTES_SENT%', '3']],
+  DOWNSTREAM_HEADER_BYTES_RECEIVED: [['%DOWNSTREAM_HEADER_BYTES_RECEIVED%', '4']],
+  DOWNSTREAM_DECOMPRESSED_HEADER_BYTES_SENT: [['%DOWNSTREAM_DECOMPRESSED_HEADER_BYTES_SENT%', '5']],
+  DOWNSTREAM_DECOMPRESSED_HEADER_BYTES_RECEIVED: [['%DOWNSTREAM_DECOMPRESSED_HEADER_BYTES_RECEIVED%', '6']],
+  UPSTREAM_WIRE_BYTES_SENT: [['%UPSTREAM_WIRE_BYTES_SENT%', '10']],
+  UPSTREAM_WIRE_BYTES_RECEIVED: [['%UPSTREAM_WIRE_BYTES_RECEIVED%', '20']],
+  UPSTREAM_HEADER_BYTES_SENT: [['%UPSTREAM_HEADER_BYTES_SENT%', '30']],
+  UPSTREAM_HEADER_BYTES_RECEIVED: [['%UPSTREAM_HEADER_BYTES_RECEIVED%', '40']],
+  UPSTREAM_DECOMPRESSED_HEADER_BYTES_SENT: [['%UPSTREAM_DECOMPRESSED_HEADER_BYTES_SENT%', '50']],
+  UPSTREAM_DECOMPRESSED_HEADER_BYTES_RECEIVED: [['%UPSTREAM_DECOMPRESSED_HEADER_BYTES_RECEIVED%', '60']],
   CONNECTION_ID: [['%CONNECTION_ID%', '7']],
   CONNECTION_TERMINATION_DETAILS: [['%CONNECTION_TERMINATION_DETAILS%', 'rbac_denied']],
   DOWNSTREAM_DIRECT_LOCAL_ADDRESS: [['%DOWNSTREAM_DIRECT_LOCAL_ADDRESS%', '10.0.0.2:8443']],
@@ -238,6 +270,8 @@ function everythingOf({ client, shown, host }: Known): StreamFacts {
   const tls = (facts: Partial<TlsFacts>): TlsFacts => facts as TlsFacts;
   const downstream = {
     connectionId: 7,
+    startMs: clock.monotonicMs() - 40.5,
+    securedMs: clock.monotonicMs() - 10.25,
     remote: { ip: '10.1.2.3', port: 1 },
     directRemote: { ip: '::1', port: 9 },
     local: { ip: '10.0.0.1', port: 443 },
@@ -275,6 +309,13 @@ function everythingOf({ client, shown, host }: Known): StreamFacts {
     requestEndMs: 1001.9,
     requestSentMs: 1002,
     responseStartMs: 1010,
+    upstreamStartMs: 1001.9375,
+    bodyStartMs: 1010.5,
+    responseEndMs: 1012,
+    answerStartMs: 1010.125,
+    answerEndMs: 1015.5,
+    downstreamWire: wire(1),
+    upstreamWire: wire(10),
     endMs: 1015.5,
     routeName: 'route',
     virtualHostName: 'hosts',
@@ -292,6 +333,9 @@ function everythingOf({ client, shown, host }: Known): StreamFacts {
       local: { ip: '127.0.0.1', port: 555 },
       protocol: 'HTTP/1.1',
       metadata: of('UPSTREAM_HOST'),
+      openedMs: 1000.25,
+      connectedMs: 1001.25,
+      securedMs: 1001.75,
       tls: tls({
         version: 'TLSv1.2',
         cipher: 'ECDHE-ECDSA-AES128-GCM-SHA256',
@@ -304,6 +348,13 @@ function everythingOf({ client, shown, host }: Known): StreamFacts {
     routeMetadata: of('ROUTE'),
     virtualHostMetadata: of('VIRTUAL_HOST'),
   });
+}
+
+/** Counts that differ by a factor. */
+function wire(factor: number): WireBytes {
+  const counts = { sent: 1, received: 2, headSent: 3, headReceived: 4, headTextSent: 5, headTextReceived: 6 };
+  const entries = Object.entries(counts).map(([name, count]) => [name, count * factor]);
+  return Object.assign(new WireBytes(), Object.fromEntries(entries));
 }
 
 function segmentsOf(format: string) {
@@ -327,6 +378,11 @@ describe('the operator', () => {
       const cases = CASES[name];
       assert.ok(cases?.length, 'has a case');
       for (const [format, expectation] of cases) {
+        if (expectation instanceof RegExp) {
+          assert.match(new TextFormatter(segmentsOf(format), { missing: '-' }).render(facts), expectation);
+          assert.match(headerOf(format), expectation);
+          continue;
+        }
         const expected = typeof expectation === 'string' ? expectation : expectation(known);
         assert.equal(new TextFormatter(segmentsOf(format), { missing: '-' }).render(facts), expected, format);
         // What is settled with the configuration is text by then.
@@ -364,14 +420,24 @@ test('numbers are numbers in typed JSON, and everything else is text', () => {
     .map(([format]) => format.slice(1, -1).replace(/\(.*/, ''));
   assert.deepEqual(numbers.toSorted(), [
     'BYTES_RECEIVED',
+    'BYTES_RETRANSMITTED',
     'BYTES_SENT',
+    'COMMON_DURATION',
     'CONNECTION_ID',
+    'DOWNSTREAM_DECOMPRESSED_HEADER_BYTES_RECEIVED',
+    'DOWNSTREAM_DECOMPRESSED_HEADER_BYTES_SENT',
     'DOWNSTREAM_DIRECT_LOCAL_PORT',
     'DOWNSTREAM_DIRECT_REMOTE_PORT',
+    'DOWNSTREAM_HANDSHAKE_DURATION',
+    'DOWNSTREAM_HEADER_BYTES_RECEIVED',
+    'DOWNSTREAM_HEADER_BYTES_SENT',
     'DOWNSTREAM_LOCAL_PORT',
     'DOWNSTREAM_REMOTE_PORT',
+    'DOWNSTREAM_WIRE_BYTES_RECEIVED',
+    'DOWNSTREAM_WIRE_BYTES_SENT',
     'DURATION',
     'GRPC_STATUS_NUMBER',
+    'PACKETS_RETRANSMITTED',
     'REQUEST_DURATION',
     'REQUEST_HEADERS_BYTES',
     'REQUEST_TX_DURATION',
@@ -380,8 +446,14 @@ test('numbers are numbers in typed JSON, and everything else is text', () => {
     'RESPONSE_HEADERS_BYTES',
     'RESPONSE_TRAILERS_BYTES',
     'RESPONSE_TX_DURATION',
+    'UPSTREAM_DECOMPRESSED_HEADER_BYTES_RECEIVED',
+    'UPSTREAM_DECOMPRESSED_HEADER_BYTES_SENT',
+    'UPSTREAM_HEADER_BYTES_RECEIVED',
+    'UPSTREAM_HEADER_BYTES_SENT',
     'UPSTREAM_LOCAL_PORT',
     'UPSTREAM_REMOTE_PORT',
     'UPSTREAM_REQUEST_ATTEMPT_COUNT',
+    'UPSTREAM_WIRE_BYTES_RECEIVED',
+    'UPSTREAM_WIRE_BYTES_SENT',
   ]);
 });

@@ -35,6 +35,7 @@ function bench(): Bench {
 class Taker implements PoolClient, ResponseReceiver, TcpUpstreamOwner {
   readonly awaitsUpgrade = false;
   readonly matchesUpstreamScheme = false;
+  readonly upstreamWire = null;
   readonly requestFraming = Framing.NONE;
   readonly requestTrailers = null;
   readonly bufferLimitBytes = 1024;

@@ -23,6 +23,7 @@ class Request implements PoolClient {
   readonly host: Host;
   readonly awaitsUpgrade = false;
   readonly matchesUpstreamScheme = false;
+  readonly upstreamWire = null;
   readonly requestFraming = Framing.NONE;
   readonly requestTrailers = null;
   readonly bufferLimitBytes = 1024;

@@ -19,6 +19,7 @@ import { CLUSTER_STATS } from '../../../../stats/index.ts';
 import { tlsFailureOf } from '../../../../tls/failure.ts';
 import { codecError, Framing, HeadFlag } from '../../../../wasm/http1.ts';
 import type { Endpoint } from '../../../format/facts.ts';
+import type { WireBytes } from '../../../format/wire-bytes.ts';
 import { BulkReads } from '../../../network/bulk-reads.ts';
 import { freeGiven } from '../../../network/given-memory.ts';
 import { LastBytes } from '../../../network/last-bytes.ts';
@@ -33,6 +34,7 @@ import { HTTP1_ALPN } from '../../../upstream/opening.ts';
 import { type BegunConnection, ConnectionLife, type LifeOwner } from '../../../upstream/pool/connection-life.ts';
 import type { ConnectionOwner, PooledConnection } from '../../../upstream/pool/connection-owner.ts';
 import type { PoolHost } from '../../../upstream/pool/pool-host.ts';
+import type { ConnectionTimes } from '../../../upstream/upstream-facts.ts';
 import type { WorkerContext } from '../../../worker-context.ts';
 import type { ResponseReceiver, UpstreamStream } from '../upstream-stream.ts';
 import { MessageBody } from './message-body.ts';
@@ -76,6 +78,8 @@ export class Http1ClientConnection implements UpstreamStream, PooledConnection, 
   tls: TlsFacts | null = null;
   #state: number = CONNECTING;
   #receiver: ResponseReceiver | null = null;
+  /** Of the exchange at hand; null where nobody asks. */
+  #wire: WireBytes | null = null;
   #requestMethod = 0;
   #requestsLeft: number;
   #isRequestDone = false;
@@ -128,6 +132,10 @@ export class Http1ClientConnection implements UpstreamStream, PooledConnection, 
     return this.#stats.requests > 1;
   }
 
+  get times(): ConnectionTimes {
+    return this.#stats;
+  }
+
   /** This end of the connection, while it is open; for logs. */
   get localEndpoint(): Endpoint {
     return { ip: plainAddress(this.#socket.localAddress ?? ''), port: this.#socket.localPort ?? 0 };
@@ -152,6 +160,7 @@ export class Http1ClientConnection implements UpstreamStream, PooledConnection, 
   ): boolean {
     this.#state = BUSY;
     this.#receiver = receiver;
+    this.#wire = receiver.upstreamWire;
     this.#requestMethod = method;
     this.#isRequestDone = isEnd;
     this.#isHeadDone = false;
@@ -252,6 +261,7 @@ export class Http1ClientConnection implements UpstreamStream, PooledConnection, 
       return false;
     }
     this.#hasResponseBytes = true;
+    if (this.#wire !== null) this.#wire.received += length;
     const nowMs = this.#context.clock.monotonicMs();
     const goesOn = this.#isHeadDone ? this.#readBody(chunk, 0, length, nowMs) : this.#readHead(chunk, length, nowMs);
     // The connection may already carry the next request, or be closed: both say what reading should do.
@@ -321,12 +331,17 @@ export class Http1ClientConnection implements UpstreamStream, PooledConnection, 
     const { requestForm } = this.host.cluster;
     const formed = requestForm === null ? head : requestForm.apply(head, this.#requestMethod);
     this.#stats.beginRequest(formed.length + end - start);
+    if (this.#wire !== null) {
+      this.#wire.sentText(formed.length);
+      this.#wire.sent += formed.length + end - start;
+    }
     return this.#write(formed, bytes, start, end);
   }
 
   #sendRange(bytes: Buffer, start: number, end: number): boolean {
     if (start === end) return true;
     this.#stats.count(upstream_cx_tx_bytes_total, end - start);
+    if (this.#wire !== null) this.#wire.sent += end - start;
     return this.#write('', bytes, start, end);
   }
 
@@ -356,6 +371,7 @@ export class Http1ClientConnection implements UpstreamStream, PooledConnection, 
         return true;
       }
       start += headLength;
+      this.#wire?.receivedText(headLength);
       const { status } = codec.response;
       if (status >= 200) break;
       if (status === 101) {

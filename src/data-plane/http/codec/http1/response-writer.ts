@@ -8,6 +8,7 @@
 import type { Socket } from 'node:net';
 import { HTTP_STATS } from '../../../../stats/index.ts';
 import { Framing, HEADER_ID, JOINED_LIMIT_BYTES, type ResponseHead } from '../../../../wasm/http1.ts';
+import type { WireBytes } from '../../../format/wire-bytes.ts';
 import { BufferedBytes } from '../../../network/buffered-bytes.ts';
 import type { WorkerContext } from '../../../worker-context.ts';
 import { Dechunker } from '../../chunk-framing.ts';
@@ -39,6 +40,8 @@ export class ResponseWriter {
   isForHttp10 = false;
   /** The request was HEAD: a length would be that of another answer. */
   isForHead = false;
+  /** Of the exchange at hand; null where nobody asks. */
+  wire: WireBytes | null = null;
   /** Of the response that ends with the next write. */
   trailers: Trailers | null = null;
   #mode: BodyMode = 'raw';
@@ -97,6 +100,7 @@ export class ResponseWriter {
     }
     const text = codec.responseText(length);
     notes?.noteResponse(text, end - start, nowMs);
+    this.wire?.sentText(text.length);
     return this.#write(this.#formed(text), bytes, start, end, isEnd, false);
   }
 
@@ -113,6 +117,7 @@ export class ResponseWriter {
 
   writeReply(head: string, body: Buffer): void {
     this.#setMode('raw', false);
+    this.wire?.sentText(head.length);
     this.#write(this.#formed(head), body, 0, body.length, true, false);
   }
 
@@ -200,6 +205,7 @@ export class ResponseWriter {
     this.#count(head.length + length);
     const after = (length > 0 ? LINE_END : '') + (isEnd ? this.#lastChunk() : '');
     const before = length > 0 ? `${head}${length.toString(16)}\r\n` : head;
+    if (this.wire !== null) this.wire.sent += before.length - head.length + after.length;
     if (isPinnable) return writer.pinned(this.#socket, before, bytes, start, end, after);
     if (length === 0) return before.length + after.length === 0 || writer.text(this.#socket, before + after);
     const isSent = writer.copied(this.#socket, before, bytes, start, end);
@@ -216,5 +222,6 @@ export class ResponseWriter {
 
   #count(bytes: number): void {
     this.#context.stats.values[this.#statBase + downstream_cx_tx_bytes_total]! += bytes;
+    if (this.wire !== null) this.wire.sent += bytes;
   }
 }

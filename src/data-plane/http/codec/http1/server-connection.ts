@@ -404,6 +404,11 @@ export class Http1ServerConnection
       this.#onBodyViolation(stream, codecError(bodyEnd));
       return end;
     }
+    const wire = stream.downstreamWire;
+    if (wire !== null) {
+      wire.receivedText(head.headLength);
+      wire.received += head.headLength + bodyEnd - start;
+    }
     this.deadlines.startStream(nowMs, this.#body.isDone);
     this.#isBodyWelcome = true;
     this.#hasBytesBehind = bodyEnd < end;
@@ -423,6 +428,8 @@ export class Http1ServerConnection
       this.#onBodyViolation(stream, codecError(bodyEnd));
       return end;
     }
+    const wire = stream.downstreamWire;
+    if (wire !== null) wire.received += bodyEnd - start;
     if (this.#body.isDone) this.deadlines.endRequest();
     this.deadlines.touchStream(nowMs);
     this.#hasBytesBehind = bodyEnd < end;

@@ -61,6 +61,7 @@ export class Http1ServerStream implements DownstreamStream {
     this.#writer.isForHttp10 = head.minorVersion === 0;
     this.#writer.isForHead = head.methodId === Method.HEAD;
     this.#receiver = this.#codecOwner.newStream(this, startedMs, headMs);
+    this.#writer.wire = this.#receiver.downstreamWire;
     return this.#receiver;
   }
 

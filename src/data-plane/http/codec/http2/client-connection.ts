@@ -24,7 +24,7 @@ import { type BegunConnection, ConnectionLife, type LifeOwner } from '../../../u
 import type { ConnectionOwner, PooledConnection } from '../../../upstream/pool/connection-owner.ts';
 import type { UpstreamFailure } from '../../../upstream/pool/failure.ts';
 import type { PoolHost } from '../../../upstream/pool/pool-host.ts';
-import type { ConnectionEnds } from '../../../upstream/upstream-facts.ts';
+import type { ConnectionEnds, ConnectionTimes } from '../../../upstream/upstream-facts.ts';
 import type { WorkerContext } from '../../../worker-context.ts';
 import type { UpstreamStream } from '../upstream-stream.ts';
 import { ClientSession, type ClientSessionOwner } from './client-session.ts';
@@ -217,6 +217,10 @@ export class Http2ClientConnection
 
   get ends(): ConnectionEnds {
     return this;
+  }
+
+  get times(): ConnectionTimes {
+    return this.#stats;
   }
 
   get localEndpoint(): Endpoint {

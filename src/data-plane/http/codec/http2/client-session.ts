@@ -1,6 +1,7 @@
 // The session of a connection to an upstream, and its streams: what they need of it, and what it tells them. Knows no socket.
 
 import type { HeadLimits, Http1Codec } from '../../../../wasm/http1.ts';
+import type { WireBytes } from '../../../format/wire-bytes.ts';
 import type { ConnectionEnds } from '../../../upstream/upstream-facts.ts';
 import type { WorkerContext } from '../../../worker-context.ts';
 import type { Trailers } from '../../trailers.ts';
@@ -165,8 +166,8 @@ export class ClientSession implements SessionOwner {
   // ---- From the streams ----
 
   /** A new stream for the request that lies in the codec; null when that cannot be sent. */
-  request(flags: number, isEnd: boolean): SessionStream | null {
-    return this.#session.request(flags, isEnd);
+  request(flags: number, isEnd: boolean, wire: WireBytes | null): SessionStream | null {
+    return this.#session.request(flags, isEnd, wire);
   }
 
   send(

@@ -83,6 +83,10 @@ export class Http2ClientStream implements UpstreamStream, StreamHandler, ListedE
     return this.#session.ends.remoteAddress;
   }
 
+  get times(): UpstreamStream['times'] {
+    return this.#session.ends.times;
+  }
+
   get tls(): UpstreamStream['tls'] {
     return this.#session.ends.tls;
   }
@@ -164,6 +168,8 @@ export class Http2ClientStream implements UpstreamStream, StreamHandler, ListedE
 
   onHead(isEnd: boolean): void {
     this.hasResponseBytes = true;
+    const wire = this.#receiver?.upstreamWire;
+    if (wire) wire.headTextReceived += this.#session.codec.response.headLength;
     this.#upgrade?.apply(this.#session.codec);
     if (!isEnd) {
       this.#session.hold(this);
@@ -231,7 +237,9 @@ export class Http2ClientStream implements UpstreamStream, StreamHandler, ListedE
     }
     const trailers = isEnd ? this.#receiver!.requestTrailers : null;
     const isAll = isEnd && start === end && trailers === null;
-    const stream = this.#session.request(this.#encodeFlags(isUpgrade), isAll);
+    const wire = this.#receiver!.upstreamWire;
+    if (wire !== null) wire.headTextSent += head.length;
+    const stream = this.#session.request(this.#encodeFlags(isUpgrade), isAll, wire);
     if (stream === null) return this.#refuse('local reset', 'request_head_refused');
     this.#stream = stream;
     stream.handler = this;

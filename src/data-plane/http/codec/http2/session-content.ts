@@ -67,6 +67,7 @@ export class SessionContent {
       return !this.#session.isEnded;
     }
     this.#dataStream = stream;
+    stream.wire?.receivedFrame(length);
     return true;
   }
 

@@ -51,6 +51,7 @@ export class SessionHeads {
     if (!this.#session.hasDecoder()) return this.#session.fail(Fault.noMemory);
     const stream = this.#session.streams.get(streamId);
     if (large !== null) return this.#onLargeBlock(stream, isEnd, streamId, large.method);
+    stream?.wire?.receivedBlock(end - start);
     if (stream === undefined) return this.#onNewBlock(isEnd, streamId, bytes, start, end);
     if (stream.isRemoteEnded) {
       if (!this.#skipBlock(bytes, start, end)) return false;
@@ -75,6 +76,7 @@ export class SessionHeads {
     if (isTooLarge(result)) return this.#refuseLargeHead(stream, codec.request.methodId, blockFault(result));
     if (result < 0) return this.#session.messageFault(stream, blockFault(result));
     stream.requestMethod = codec.request.methodId;
+    stream.blockBytes = end - start;
     if (codec.request.framing === Framing.LENGTH) stream.announcedBytes = codec.request.contentLength;
     this.#session.owner.onStream(stream);
     stream.handler?.onHead(isEnd);

@@ -79,6 +79,7 @@ export class SessionSender {
   /** Sends the block that was prepared last. */
   sendHead(stream: SessionStream, length: number, isEnd: boolean): void {
     this.output.block(stream.id, this.#heads, length, isEnd);
+    stream.wire?.sentBlock(length);
   }
 
   /**
@@ -175,6 +176,7 @@ export class SessionSender {
       const isLast = isEnd && at + length === end && stream.pendingTrailers === null;
       if (length > 0 || isLast) {
         this.output.data(stream.id, bytes, at, at + length, isLast);
+        stream.wire?.sentFrame(length);
         this.#guard.onDataSent();
       }
       stream.sendCredit -= length;

@@ -5,6 +5,8 @@
 //
 // A stream is in its session's map until it is closed.
 
+import type { WireBytes } from '../../../format/wire-bytes.ts';
+
 /** Why a request was reset that a GOAWAY has named as not looked at: its connection has taken none, or others before it. */
 export const LEFT_BEHIND = 'goaway';
 export const LEFT_BEHIND_OTHERS = 'goaway_behind_others';
@@ -43,6 +45,10 @@ export class SessionStream {
   isTunnel = false;
   /** METHOD_* of its request. */
   requestMethod = 0;
+  /** Where its bytes are counted; null where nobody asks. */
+  wire: WireBytes | null = null;
+  /** Of the header block of a request that has come. */
+  blockBytes = 0;
   /** Bytes that may be sent beyond the window that each stream begins with: settings change that of all streams at once. */
   sendCredit = 0;
   /** Bytes that the peer may send. */

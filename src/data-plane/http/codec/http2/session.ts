@@ -5,6 +5,7 @@
 //   what they share, and how streams and the session end: session-state.ts; sending: session-sender.ts
 
 import type { HeadLimits } from '../../../../wasm/http1.ts';
+import type { WireBytes } from '../../../format/wire-bytes.ts';
 import type { FrameOutput } from './frame-output.ts';
 import { FrameReader } from './frame-reader.ts';
 import {
@@ -160,10 +161,11 @@ export class Http2Session {
   // ---- sending ----------------------------------------------------------------------------------------
 
   /** A new stream of this side, for the request that lies in the codec. Null when the peer takes no more. */
-  request(flags: number, isEnd: boolean): SessionStream | null {
+  request(flags: number, isEnd: boolean, wire: WireBytes | null = null): SessionStream | null {
     if (this.freeStreams <= 0) return null;
     const stream = new SessionStream(this.#state.streams.nextId, this.#state.options.streamWindowBytes);
     stream.requestMethod = this.#state.tools.codec.request.methodId;
+    stream.wire = wire;
     const length = this.#state.sender.prepareHead(true, flags);
     if (length < 0) return null;
     this.#state.sender.sendHead(stream, length, isEnd);

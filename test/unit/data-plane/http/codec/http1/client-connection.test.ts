@@ -16,6 +16,7 @@ const NO_BYTES = Buffer.alloc(0);
 class Receiver implements ResponseReceiver {
   readonly awaitsUpgrade = false;
   readonly matchesUpstreamScheme = false;
+  readonly upstreamWire = null;
   readonly requestFraming = Framing.NONE;
   readonly requestTrailers = null;
   readonly bufferLimitBytes = 1024 * 1024;
