@@ -7,7 +7,7 @@ import { FieldCursor } from '../proto/field-cursor.ts';
 import type { MessageTypes } from '../proto/generated/messages.ts';
 import { protoSchema } from '../proto/root.ts';
 import { decodeMessage } from '../proto/wire.ts';
-import { textOf, valuesOf } from '../proto/wire-parts.ts';
+import { textAt, textOf, valuesOf } from '../proto/wire-parts.ts';
 import { durationMs } from '../resources/units.ts';
 import type { ConfigDocument } from '../source/config-document.ts';
 import { type DiscoveryService, discoveryServiceOf } from './discovery-services.ts';
@@ -81,7 +81,7 @@ const NOTHING = new Uint8Array(0);
 /** What stands in the place of one cannot be read; its bytes are of no type. */
 const NO_RESOURCE: RawResource = { name: '', version: '', typeUrl: '', bytes: NOTHING, ttlMs: undefined };
 
-type ReadResource = (bytes: Buffer, anys: AnyReader, service: DiscoveryService | undefined) => RawResource;
+type ReadResource = (bytes: Buffer, anys: AnyReader, own: OwnType) => RawResource;
 
 /** @throws for bytes that are no such message. A resource that is none shows when it is looked at. */
 export function openStateResponse(bytes: Uint8Array): RawResponse {
@@ -125,7 +125,8 @@ function openResponse(bytes: Uint8Array, typeName: string, versionField: string,
         break;
     }
   }
-  const service = discoveryServiceOf(head.typeUrl);
+  const own = new OwnType(head.typeUrl);
+  const { service } = own;
   const anys = new AnyReader(head.typeUrl);
   return {
     ...head,
@@ -133,7 +134,7 @@ function openResponse(bytes: Uint8Array, typeName: string, versionField: string,
     removed: [...removed],
     resources: {
       *[Symbol.iterator]() {
-        for (const value of valuesOf(bytes, resources)) yield read(value, anys, service);
+        for (const value of valuesOf(bytes, resources)) yield read(value, anys, own);
       },
     },
   };
@@ -169,27 +170,57 @@ class AnyReader {
   }
 }
 
+/** What the resources of a response mostly are: looked up once for all of them. */
+class OwnType {
+  readonly service: DiscoveryService | undefined;
+  readonly #typeUrl: string;
+  readonly #nameField: number;
+
+  constructor(typeUrl: string) {
+    this.#typeUrl = typeUrl;
+    this.service = discoveryServiceOf(typeUrl);
+    const { typeName, nameField } = this.service ?? NO_NAMES;
+    this.#nameField = typeName === '' ? 0 : protoSchema().messageType(typeName).fields[nameField]!.id;
+  }
+
+  has(typeUrl: string): boolean {
+    if (this.service === undefined) return false;
+    return typeUrl === this.#typeUrl || discoveryServiceOf(typeUrl) === this.service;
+  }
+
+  /** Without decoding the others; empty where the bytes are none. */
+  nameOf(bytes: Uint8Array): string {
+    try {
+      return textAt(bytes, this.#nameField);
+    } catch {
+      return '';
+    }
+  }
+}
+
+const NO_NAMES = { typeName: '', nameField: '' };
+
 /** A resource may come in a wrapper that says more of it. */
-function stateResource(bytes: Buffer, anys: AnyReader, service: DiscoveryService | undefined): RawResource {
+function stateResource(bytes: Buffer, anys: AnyReader, own: OwnType): RawResource {
   try {
     const any = anys.read(bytes);
-    const isWrapper = !isOf(any, service) && protoSchema().find(any.type_url)?.type.fullName === `.${RESOURCE}`;
-    return isWrapper ? unwrapped(any.value, service) : bare(any, service, '', undefined);
+    const isWrapper = !own.has(any.type_url) && protoSchema().find(any.type_url)?.type.fullName === `.${RESOURCE}`;
+    return isWrapper ? unwrapped(any.value, own) : bare(any, own, '', undefined);
   } catch {
     return NO_RESOURCE;
   }
 }
 
-function wrapped(bytes: Buffer, _anys: AnyReader, service: DiscoveryService | undefined): RawResource {
+function wrapped(bytes: Buffer, _anys: AnyReader, own: OwnType): RawResource {
   try {
-    return unwrapped(bytes, service);
+    return unwrapped(bytes, own);
   } catch {
     return NO_RESOURCE;
   }
 }
 
 /** @throws for bytes that are no such message. */
-function unwrapped(bytes: Uint8Array, service: DiscoveryService | undefined): RawResource {
+function unwrapped(bytes: Uint8Array, own: OwnType): RawResource {
   const type = protoSchema().messageType(RESOURCE);
   const resource = decodeMessage(type, bytes) as unknown as MessageTypes[typeof RESOURCE];
   const { resource: any, name, version, ttl, resource_name: long } = resource;
@@ -197,33 +228,15 @@ function unwrapped(bytes: Uint8Array, service: DiscoveryService | undefined): Ra
   const said = name || (long?.name ?? '');
   const aliases = resource.aliases.length > 0 && { aliases: resource.aliases };
   if (any === null) return { name: said, ...aliases, version, typeUrl: '', bytes: undefined, ttlMs };
-  const found = bare(any, service, version, ttlMs);
+  const found = bare(any, own, version, ttlMs);
   if (said === '') return found;
   // The name outside is what was asked for. Virtual hosts have those of their tables before their own.
-  const isOther = found.name !== '' && found.name !== said && service?.hasLongNames === false;
+  const isOther = found.name !== '' && found.name !== said && own.service?.hasLongNames === false;
   return { ...found, ...aliases, name: said, ...(isOther && { otherName: found.name }) };
 }
 
-function bare(
-  any: Any,
-  service: DiscoveryService | undefined,
-  version: string,
-  ttlMs: number | undefined,
-): RawResource {
+function bare(any: Any, own: OwnType, version: string, ttlMs: number | undefined): RawResource {
   const { type_url: typeUrl, value: bytes } = any;
-  const name = service !== undefined && isOf(any, service) ? nameOf(service, bytes) : '';
+  const name = own.has(typeUrl) ? own.nameOf(bytes) : '';
   return { name, version, typeUrl, bytes, ttlMs };
-}
-
-function isOf({ type_url }: Any, service: DiscoveryService | undefined): boolean {
-  return service !== undefined && discoveryServiceOf(type_url) === service;
-}
-
-/** Without decoding the others; empty where the bytes are none. */
-function nameOf({ typeName, nameField }: DiscoveryService, bytes: Uint8Array): string {
-  try {
-    return textOf(protoSchema().messageType(typeName), bytes, nameField);
-  } catch {
-    return '';
-  }
 }

@@ -1,6 +1,6 @@
 // What tells whether a resource that comes again is to be read again. Synchronous.
 
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { ResourceType } from './resource-type.ts';
 
 /**
@@ -11,5 +11,5 @@ import type { ResourceType } from './resource-type.ts';
 export function fingerprintOf({ scope }: ResourceType<unknown>, form: string, bytes: Uint8Array): string | undefined {
   if (scope === undefined) return undefined;
   // Whoever writes the bytes may know what they are compared with.
-  return createHash('sha256').update(`${form}\0${scope}\0`).update(bytes).digest('base64');
+  return `${form} ${scope} ${hash('sha256', bytes, 'base64')}`;
 }

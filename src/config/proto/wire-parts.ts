@@ -58,10 +58,14 @@ export function* partsOf(
 
 /** A text field of a message; empty when it is not set. @throws as FieldCursor.next. */
 export function textOf(type: Type, bytes: Uint8Array, field: string): string {
-  const { id } = type.fields[field]!;
+  return textAt(bytes, type.fields[field]!.id);
+}
+
+/** The same by the number of the field. @throws as well. */
+export function textAt(bytes: Uint8Array, fieldNumber: number): string {
   const cursor = new FieldCursor(bytes);
   let text = '';
-  while (cursor.next()) if (cursor.number === id && cursor.isDelimited) text = cursor.text;
+  while (cursor.next()) if (cursor.number === fieldNumber && cursor.isDelimited) text = cursor.text;
   return text;
 }
 

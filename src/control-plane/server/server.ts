@@ -48,6 +48,7 @@ import { FileWatches } from '../subscription/file-watches.ts';
 import type { LateService } from '../subscription/management-server/late-service.ts';
 import type { SourceReport } from '../subscription/source-report.ts';
 import { Sources } from '../subscription/sources.ts';
+import { hashOfVersions } from '../subscription/subscription-stats.ts';
 import { TapManager } from '../tap/tap-manager.ts';
 import { CertificateInventory } from '../tls/certificate-inventory.ts';
 import { followTlsOwners } from '../tls/tls-owners.ts';
@@ -213,7 +214,7 @@ export class Server {
     this.runtime = runtime;
     const onDeprecatedFields = (fields: ReadonlyMap<string, number>): void =>
       noteDeprecatedFields(fields, this.stats, this.#log);
-    const hash = (text: string): bigint => lbKernel.xxHash64(text);
+    const hash = hashOfVersions((text) => lbKernel.xxHash64(text));
     this.secrets = new Secrets({
       stats: this.stats,
       memory: this.memory,

@@ -12,6 +12,15 @@ export interface SubscriptionCells {
   close(): void;
 }
 
+/** One version comes to thousands of subscriptions, one after the other. @param hash XXH64. */
+export function hashOfVersions(hash: (text: string) => bigint): (text: string) => bigint {
+  let last: { readonly text: string; readonly result: bigint } | undefined;
+  return (text) => {
+    if (last?.text !== text) last = { text, result: hash(text) };
+    return last.result;
+  };
+}
+
 export class SubscriptionStats {
   readonly #cells: SubscriptionCells;
   readonly #clock: Clock;
@@ -54,21 +63,41 @@ export class SubscriptionStats {
     this.#cells.add('init_fetch_timeout');
   }
 
-  /** @returns what tells how it ended; of `failed` nothing could be read. */
-  attempt(): { updated(version: string): void; rejected(): void; failed(): void } {
-    const beganMs = this.#clock.monotonicMs();
-    const cells = this.#cells;
+  attempt(): Attempt {
+    return new Attempt(this.#cells, this.#clock, this.#hash);
+  }
+}
+
+/** Tells how it has ended. One for each resource of a response: there may be thousands. */
+class Attempt {
+  readonly #cells: SubscriptionCells;
+  readonly #clock: Clock;
+  readonly #hash: ((text: string) => bigint) | undefined;
+  readonly #beganMs: number;
+
+  constructor(cells: SubscriptionCells, clock: Clock, hash: ((text: string) => bigint) | undefined) {
+    this.#cells = cells;
+    this.#clock = clock;
+    this.#hash = hash;
+    this.#beganMs = clock.monotonicMs();
     cells.add('update_attempt');
-    return {
-      updated: (version) => {
-        cells.add('update_success');
-        cells.set('update_time', this.#clock.wallMs());
-        cells.record('update_duration', this.#clock.monotonicMs() - beganMs);
-        if (this.#hash !== undefined) cells.set('version', Number(this.#hash(version)));
-        cells.showVersion(version);
-      },
-      rejected: () => cells.add('update_rejected'),
-      failed: () => cells.add('update_failure'),
-    };
+  }
+
+  updated(version: string): void {
+    const cells = this.#cells;
+    cells.add('update_success');
+    cells.set('update_time', this.#clock.wallMs());
+    cells.record('update_duration', this.#clock.monotonicMs() - this.#beganMs);
+    if (this.#hash !== undefined) cells.set('version', Number(this.#hash(version)));
+    cells.showVersion(version);
+  }
+
+  rejected(): void {
+    this.#cells.add('update_rejected');
+  }
+
+  /** Nothing could be read. */
+  failed(): void {
+    this.#cells.add('update_failure');
   }
 }

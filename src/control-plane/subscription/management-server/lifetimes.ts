@@ -25,6 +25,8 @@ export class Lifetimes {
   }
 
   forget(name: string): void {
+    // Few types have any.
+    if (this.#ends.size === 0) return;
     this.#ends.get(name)?.();
     this.#ends.delete(name);
   }

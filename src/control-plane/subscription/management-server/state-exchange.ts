@@ -1,11 +1,11 @@
 // State of the world: each request says all names that are wanted and the last version that was accepted; each response is answered
-// by one with its nonce.
+// by one with its nonce. Where others have come behind it, which a server sends that does not wait for answers, one answer stands for
+// all of them: names are many.
 
 import {
   encodeStateRequest,
   NO_NAMES,
   type NodeMessage,
-  type RawResponse,
   type ReadResponse,
   type RequestNames,
   requestNames,
@@ -19,7 +19,10 @@ export class StateExchange implements Exchange {
   #acceptedVersion = '';
   #nonce = '';
   #refusal: string | undefined;
-  #isTaking = false;
+  /** Responses that are being taken in. */
+  #taking = 0;
+  /** That have been since the last request. */
+  #unanswered = 0;
   #hasNews = false;
   /** It has asked for names in this stream. */
   #hasAsked = false;
@@ -32,7 +35,8 @@ export class StateExchange implements Exchange {
   }
 
   get isDue(): boolean {
-    return this.#hasNews && !this.#isTaking && this.#canAsk;
+    const isQuiet = this.#taking === 0 || this.#unanswered >= MOST_UNANSWERED;
+    return this.#hasNews && isQuiet && this.#canAsk;
   }
 
   /** Without names it would ask for all of them where that means all; otherwise it takes back what it has asked for. */
@@ -45,7 +49,8 @@ export class StateExchange implements Exchange {
   begin(): void {
     this.#nonce = '';
     this.#refusal = undefined;
-    this.#isTaking = false;
+    this.#taking = 0;
+    this.#unanswered = 0;
     this.#hasNews = true;
     this.#hasAsked = false;
   }
@@ -70,6 +75,7 @@ export class StateExchange implements Exchange {
     const refusal = this.#refusal;
     this.#refusal = undefined;
     this.#hasNews = false;
+    this.#unanswered = 0;
     this.#hasAsked = true;
     return encodeStateRequest({
       typeUrl: this.#type.typeUrl,
@@ -81,19 +87,23 @@ export class StateExchange implements Exchange {
     });
   }
 
-  taking({ nonce }: RawResponse): void {
-    this.#isTaking = true;
-    this.#nonce = nonce;
+  taking(): void {
+    this.#taking += 1;
   }
 
-  taken({ version }: ReadResponse, refusal: string | undefined, isOver: boolean): void {
+  taken({ version, nonce }: ReadResponse, refusal: string | undefined, isOver: boolean): void {
     if (refusal === undefined) this.#acceptedVersion = version;
     if (isOver) return;
-    this.#isTaking = false;
+    this.#taking -= 1;
+    this.#unanswered += 1;
+    this.#nonce = nonce;
     this.#hasNews = true;
     this.#refusal = refusal;
   }
 }
+
+/** A server hears of the last of so many at the latest. */
+const MOST_UNANSWERED = 16;
 
 function isEmpty(names: Iterable<string>): boolean {
   for (const _ of names) return false;

@@ -19,6 +19,7 @@ import { TypeRecord, type TypeReport } from '../source-report.ts';
 import type { SubscriptionRequest } from '../subscription.ts';
 import type { WantedNames } from './exchange.ts';
 import { Lifetimes } from './lifetimes.ts';
+import { NewsOfResponses } from './news-of-responses.ts';
 
 type Watch = Omit<SubscriptionRequest<unknown>, 'source'>;
 
@@ -41,7 +42,12 @@ interface Placed {
 interface Share {
   readonly resources: Placed[];
   readonly removed: string[];
+  /** Something of it is other than in the response before, as far as is known. */
+  isNews: boolean;
 }
+
+/** From so many resources on it pays to look for those that are other than before. */
+const LONG_RESPONSE = 64;
 
 /** Resources that nobody has asked for, in a line of the log. */
 const MOST_NAMED = 10;
@@ -73,6 +79,8 @@ export class WatchedType implements WantedNames {
   /** With the order in which they have come. */
   readonly #watches = new Map<Watch, number>();
   #lastWatch = 0;
+  /** The last that was there when a response came. */
+  #lastTold = 0;
   /** Those that want all. */
   readonly #ofAll = new Set<Watch>();
   readonly #byName = new Map<string, Set<Watch>>();
@@ -83,6 +91,9 @@ export class WatchedType implements WantedNames {
   #version = '';
   /** What has been refused of the last response: it is not said of the next one again. */
   #complaints: ReadonlySet<string> = new Set();
+  readonly #news = new NewsOfResponses();
+  /** Many short responses in a row are as long as a long one. */
+  readonly #slice = new TimeSlice();
   /** The last response is taken in behind those before. */
   #taking: Promise<void> = Promise.resolve();
 
@@ -145,6 +156,7 @@ export class WatchedType implements WantedNames {
       watches?.delete(watch);
       if (watches?.size !== 0) continue;
       this.#byName.delete(name);
+      this.#news.forget(name);
       this.#lifetimes.forget(name);
     }
   }
@@ -194,16 +206,23 @@ export class WatchedType implements WantedNames {
   }
 
   async #take(response: RawResponse): Promise<TakenResponse> {
-    const slice = new TimeSlice();
+    const slice = this.#slice;
     const refusals = new Set<string>();
+    if (slice.isOverNow()) await slice.rest();
     const read: ReadResponse = { ...response, resources: await readAll(response.resources, slice) };
     await this.#renewLifetimes(read, slice);
     for (const refusal of this.#nameless(read)) refusals.add(refusal);
-    for (const [watch, share] of await this.#shares(read, slice)) {
-      // It may have gone while others were told.
-      if (!this.#watches.has(watch)) continue;
-      for (const refusal of await this.#tell(watch, read, share)) refusals.add(refusal);
-      if (slice.isOverNow()) await slice.rest();
+    const shares = await this.#shares(read, slice);
+    // What is as it was costs time as well, while traffic waits for what is not.
+    for (const isNews of [true, false]) {
+      for (const [watch, share] of shares) {
+        // It may have gone while others were told.
+        if (share.isNews !== isNews || !this.#watches.has(watch)) continue;
+        const told = this.#tell(watch, read, share);
+        // Most of them have taken it in already, and there may be thousands.
+        for (const refusal of told instanceof Promise ? await told : told) refusals.add(refusal);
+        if (slice.isOverNow()) await slice.rest();
+      }
     }
     this.#version = response.version;
     this.#complaints = refusals;
@@ -226,13 +245,20 @@ export class WatchedType implements WantedNames {
     const last = this.#lastWatch;
     const isPresent = (watch: Watch): boolean => this.#watches.get(watch)! <= last;
     const shareOf = (watch: Watch): Share => {
-      const share = shares.get(watch) ?? { resources: [], removed: [] };
+      const share = shares.get(watch) ?? { resources: [], removed: [], isNews: false };
       shares.set(watch, share);
       return share;
+    };
+    const give = (watch: Watch, placed: Placed, isNews: boolean): void => {
+      if (!isPresent(watch)) return;
+      const share = shareOf(watch);
+      share.resources.push(placed);
+      share.isNews ||= isNews || this.#watches.get(watch)! > this.#lastTold;
     };
     const gone = (name: string): void => {
       for (const watch of this.#wantedBy(name)) if (isPresent(watch)) shareOf(watch).removed.push(name);
     };
+    const isLong = this.#form === 'state' && resources.length >= LONG_RESPONSE;
     // Of a type whose responses say all there is they concern whoever asks for it, even where they say nothing.
     if (this.#isWildcardType) for (const watch of this.#watches.keys()) shareOf(watch);
     else for (const watch of this.#ofAll) shareOf(watch);
@@ -244,13 +270,17 @@ export class WatchedType implements WantedNames {
       }
       // A heartbeat says nothing new.
       if (raw.bytes === undefined) continue;
+      const placed = { index, raw };
       // Whoever wants all is told of those without names, too, so that they are refused by their place.
-      const watches = this.#wantedBy(raw.name);
-      for (const watch of watches) if (isPresent(watch)) shareOf(watch).resources.push({ index, raw });
-      if (raw.name !== '' && !this.isWildcard && !this.#byName.has(raw.name)) unasked.push(raw.name);
+      for (const watch of this.#ofAll) if (wants(watch, raw.name)) give(watch, placed, true);
+      const named = this.#byName.get(raw.name);
+      const isNews = !isLong || named === undefined || this.#news.note(raw.name, raw.bytes);
+      for (const watch of named ?? NOBODY) give(watch, placed, isNews);
+      if (raw.name !== '' && !this.isWildcard && named === undefined) unasked.push(raw.name);
     }
     this.#noteUnasked(unasked);
     for (const name of removed) gone(name);
+    this.#lastTold = last;
     return shares;
   }
 
@@ -264,7 +294,7 @@ export class WatchedType implements WantedNames {
   }
 
   *#wantedBy(name: string): Iterable<Watch> {
-    for (const watch of this.#ofAll) if (watch.prefix === undefined || name.startsWith(watch.prefix)) yield watch;
+    for (const watch of this.#ofAll) if (wants(watch, name)) yield watch;
     yield* this.#byName.get(name) ?? [];
   }
 
@@ -280,8 +310,7 @@ export class WatchedType implements WantedNames {
     }
   }
 
-  async #tell(watch: Watch, response: ReadResponse, share: Share): Promise<readonly string[]> {
-    const { faults } = this.#deps;
+  #tell(watch: Watch, response: ReadResponse, share: Share): readonly string[] | Promise<readonly string[]> {
     const { version, resources } = response;
     const attempt = watch.stats.attempt();
     const isOfAll = watch.names === undefined;
@@ -289,18 +318,23 @@ export class WatchedType implements WantedNames {
     // response says of some only that they live on.
     const isOfState = this.#form === 'state' && (isOfAll || this.#isWildcardType);
     const isComplete = isOfState && resources.every(({ bytes }) => bytes !== undefined);
-    try {
-      const refusals = await watch.owner.onResponse(
-        this.#discovered(watch, { version, told: share.resources, removed: share.removed, isComplete }),
-      );
+    const ended = (refusals: readonly string[]): readonly string[] => {
       if (refusals.length === 0) attempt.updated(version);
       else attempt.rejected();
       for (const refusal of refusals) this.#complain(refusal);
       return refusals;
-    } catch (error) {
+    };
+    const failed = (error: unknown): readonly string[] => {
       attempt.rejected();
-      faults.report('taking in resources of a management server', error);
+      this.#deps.faults.report('taking in resources of a management server', error);
       return [errorMessage(error)];
+    };
+    try {
+      const news = { version, told: share.resources, removed: share.removed, isComplete };
+      const taking = watch.owner.onResponse(this.#discovered(watch, news));
+      return taking instanceof Promise ? taking.then(ended).catch(failed) : ended(taking);
+    } catch (error) {
+      return failed(error);
     }
   }
 
@@ -334,6 +368,13 @@ export class WatchedType implements WantedNames {
       for (const watch of [...this.#wantedBy(name)]) await watch.owner.onResponse(this.#discovered(watch, news));
     });
   }
+}
+
+const NOBODY: ReadonlySet<Watch> = new Set();
+
+/** One who wants all of them. */
+function wants({ prefix }: Watch, name: string): boolean {
+  return prefix === undefined || name.startsWith(prefix);
 }
 
 async function readAll(resources: Iterable<RawResource>, slice: TimeSlice): Promise<readonly RawResource[]> {

@@ -29,48 +29,114 @@ function responseOf(version: number): ReadResponse {
   };
 }
 
+/** What a server knows, and who wants what. */
+class Scene {
+  readonly #names = new Set<string>();
+  readonly #exchange: StateExchange;
+  /** Responses on their way in, with the stream that they have come by. */
+  readonly #pending: { readonly response: ReadResponse; readonly stream: number }[] = [];
+  #stream = 0;
+  #last = 0;
+  #accepted = '';
+  #nonce = '';
+  #unanswered = 0;
+
+  constructor() {
+    const names = this.#names;
+    const wanted = { isWildcard: false, names, has: (name: string) => names.has(name) };
+    this.#exchange = new StateExchange({ service: SERVICE, typeUrl: SERVICE.typeUrl.v3 }, wanted);
+    this.#exchange.begin();
+  }
+
+  toggle(name: string): void {
+    if (this.#names.delete(name)) this.#exchange.went();
+    else {
+      this.#names.add(name);
+      this.#exchange.came();
+    }
+  }
+
+  /** @returns whether there was something to say. */
+  say(): boolean {
+    const isTaking = this.#pending.some(({ stream }) => stream === this.#stream);
+    if (isTaking && this.#unanswered < 16) assert.equal(this.#exchange.isDue, false);
+    if (!this.#exchange.isDue) return false;
+    const bytes = this.#exchange.next(undefined);
+    const request = decodeMessage(protoSchema().messageType(REQUEST), bytes) as unknown as Request;
+    assert.deepEqual([...request.resource_names], [...this.#names]);
+    assert.deepEqual([request.version_info, request.response_nonce], [this.#accepted, this.#nonce]);
+    this.#unanswered = 0;
+    return true;
+  }
+
+  arrive(): void {
+    this.#last += 1;
+    this.#pending.push({ response: responseOf(this.#last), stream: this.#stream });
+    this.#exchange.taking();
+  }
+
+  take(isRefused: boolean): void {
+    const next = this.#pending.shift();
+    if (next === undefined) return;
+    const { response, stream } = next;
+    const isOver = stream !== this.#stream;
+    this.#exchange.taken(response, isRefused ? 'is bad' : undefined, isOver);
+    if (!isRefused) this.#accepted = response.version;
+    if (isOver) return;
+    this.#nonce = response.nonce;
+    this.#unanswered += 1;
+  }
+
+  begin(): void {
+    this.#stream += 1;
+    this.#exchange.begin();
+    this.#nonce = '';
+    this.#unanswered = 0;
+  }
+}
+
 describe('requests in the state of the world', () => {
   it('name what is wanted when they are made, and answer the last response', () => {
     const step = fc.oneof(
       fc.record({ kind: fc.constant('toggle' as const), name: fc.constantFrom(...NAMES) }),
       fc.record({
-        kind: fc.constantFrom('request' as const, 'respond' as const, 'refuse' as const, 'stream' as const),
+        kind: fc.constantFrom('request' as const, 'arrive' as const, 'take' as const, 'refuse' as const),
+        name: fc.constant(''),
       }),
+      fc.record({ kind: fc.constant('stream' as const), name: fc.constant('') }),
     );
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
-        const names = new Set<string>();
-        const wanted = { isWildcard: false, names, has: (name: string) => names.has(name) };
-        const exchange = new StateExchange({ service: SERVICE, typeUrl: SERVICE.typeUrl.v3 }, wanted);
-        exchange.begin();
-        let [last, accepted, nonce] = [0, '', ''];
-        for (const each of steps) {
-          if (each.kind === 'toggle') {
-            if (names.delete(each.name)) exchange.went();
-            else {
-              names.add(each.name);
-              exchange.came();
-            }
-          } else if (each.kind === 'request') {
-            if (!exchange.isDue) continue;
-            const bytes = exchange.next(undefined);
-            const request = decodeMessage(protoSchema().messageType(REQUEST), bytes) as unknown as Request;
-            assert.deepEqual([...request.resource_names], [...names]);
-            assert.deepEqual([request.version_info, request.response_nonce], [accepted, nonce]);
-          } else if (each.kind === 'stream') {
-            exchange.begin();
-            nonce = '';
-          } else {
-            last += 1;
-            const response = responseOf(last);
-            exchange.taking(response);
-            assert.equal(exchange.isDue, false);
-            exchange.taken(response, each.kind === 'refuse' ? 'is bad' : undefined, false);
-            nonce = response.nonce;
-            if (each.kind === 'respond') accepted = response.version;
-          }
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const scene = new Scene();
+        for (const { kind, name } of steps) {
+          if (kind === 'toggle') scene.toggle(name);
+          else if (kind === 'request') scene.say();
+          else if (kind === 'arrive') scene.arrive();
+          else if (kind === 'stream') scene.begin();
+          else scene.take(kind === 'refuse');
         }
       }),
     );
+  });
+
+  it('answer the last of many responses in the place of all of them, and one in sixteen of those that do not end', () => {
+    const scene = new Scene();
+    scene.toggle('a');
+    scene.say();
+    for (let response = 0; response < 5; response += 1) scene.arrive();
+    const answered: boolean[] = [];
+    for (let response = 0; response < 5; response += 1) {
+      scene.take(false);
+      answered.push(scene.say());
+    }
+    assert.deepEqual(answered, [false, false, false, false, true]);
+    scene.arrive();
+    const answers: number[] = [];
+    for (let response = 1; response <= 40; response += 1) {
+      scene.arrive();
+      scene.take(false);
+      if (scene.say()) answers.push(response);
+    }
+    assert.deepEqual(answers, [16, 32]);
   });
 });

@@ -181,3 +181,76 @@ describe('responses on their way', () => {
     });
   }
 });
+
+describe('a long response that tells the state of the world', () => {
+  const names = Array.from({ length: 100 }, (_, at) => `service-${at}`);
+  const log = new Loggers({ levels: { default: 'off' }, threadId: 0, sink: { write() {} } }).get('config');
+
+  /** Whoever is told notes his name. */
+  function scene(): { readonly watched: WatchedType; readonly order: string[]; add(name: string): void } {
+    const order: string[] = [];
+    const watched = new WatchedType('state', false, {
+      clock: new ManualClock(),
+      faults: NO_FAULTS,
+      log,
+      unknownFields: new UnknownFieldPolicy('reject'),
+      server: () => 'server',
+    });
+    const add = (name: string): void => {
+      const watcher = new Watcher(name, 0);
+      const onResponse = (): readonly string[] => {
+        order.push(name);
+        return [];
+      };
+      watched.add({ ...watcher.watch, owner: { onResponse, onFailed() {} } });
+    };
+    for (const name of names) add(name);
+    return { watched, order, add };
+  }
+
+  function response(version: number, changed: string | undefined): RawResponse {
+    const bytesOf = (cluster_name: string): Uint8Array =>
+      encodeMessage(protoSchema().messageType(ASSIGNMENT), {
+        cluster_name,
+        ...(cluster_name === changed && { policy: { overprovisioning_factor: { value: 100 + version } } }),
+      });
+    return {
+      ...responseOf(version, []),
+      resources: [...names, 'late'].map((name) => ({ ...resource(name), bytes: bytesOf(name) })),
+    };
+  }
+
+  it('is told first to those of whom it says something new, and to those who have come since the last', async () => {
+    const { watched, order, add } = scene();
+    await watched.take(response(1, undefined), Promise.resolve());
+    assert.deepEqual(order.splice(0), names);
+    await watched.take(response(2, 'service-77'), Promise.resolve());
+    const others = names.filter((name) => name !== 'service-77');
+    assert.deepEqual(order.splice(0), ['service-77', ...others]);
+    add('late');
+    await watched.take(response(3, undefined), Promise.resolve());
+    assert.deepEqual(order.splice(0), ['service-77', 'late', ...others]);
+    watched.close();
+  });
+
+  it('is long as well where it is many short ones: others have their turns', async (t) => {
+    const { watched, order } = scene();
+    let nowMs = performance.now();
+    // Ten of them fill a slice.
+    t.mock.method(performance, 'now', () => {
+      nowMs += 0.3;
+      return nowMs;
+    });
+    const taking = names.map((name, at) =>
+      watched.take({ ...responseOf(at, []), resources: [resource(name)] }, Promise.resolve()),
+    );
+    let turns = 0;
+    for (let taken = false; !taken; turns += 1) {
+      await nextTurn();
+      taken = order.length === names.length;
+    }
+    await Promise.all(taking);
+    assert.ok(turns >= 5, `${turns} turns`);
+    watched.close();
+  });
+});
