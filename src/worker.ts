@@ -58,6 +58,7 @@ function build(init: WorkerInit): Parts {
     workerIndex: init.workerIndex,
     reportHostFailure: (cluster, recordAddress) => tell({ type: 'host-failed', cluster, recordAddress }),
     reportOutlier: (cluster, recordAddress, kind) => tell({ type: 'outlier', cluster, recordAddress, kind }),
+    sendNews: (news) => tell({ type: 'news', news }),
     askFor: (question, demand) => tell({ type: 'demand', question, demand }),
     requestHost: (cluster, address) => tell({ type: 'host-wanted', cluster, address }),
     accessLogFiles: init.accessLogFiles,
@@ -109,6 +110,10 @@ function receive(message: Exclude<MainToWorker, { type: 'init' }>, parts: Parts)
       return dataPlane.updateScopes(message.scopes);
     case 'scopes-removed':
       return dataPlane.removeScopes(message.id);
+    case 'news':
+      return dataPlane.hearNews(message.news);
+    case 'news-taken':
+      return dataPlane.newsTaken();
     case 'demand-answered':
       return dataPlane.answerDemand(message.question, message.isThere);
     case 'filter':

@@ -11,6 +11,7 @@ import type {
   AccessLogFileSettings,
   DrainProgress,
   DrainState,
+  FilterNews,
   HostRefusal,
   HostsUpdate,
   InheritedSockets,
@@ -68,6 +69,8 @@ export interface DataPlaneDependencies {
   readonly requestHost?: RequestHost;
   /** Asks main for what requests wait for; nothing is ever there without. */
   readonly askFor?: AskFor;
+  /** Gives main what filters tell their like in other workers; nobody is told without. */
+  readonly sendNews?: (news: readonly FilterNews[]) => void;
   /** The HTTP filters that snapshots may name. */
   readonly httpFilters: HttpFilterRegistry;
   /** The same of network filters. */
@@ -210,6 +213,15 @@ export class DataPlane {
 
   removeScopes(id: number): void {
     this.#context.scopeSets.remove(id);
+  }
+
+  /** What filters of other workers tell their like. */
+  hearNews(news: readonly FilterNews[]): void {
+    this.#context.filterNews.told(news);
+  }
+
+  newsTaken(): void {
+    this.#context.filterNews.taken();
   }
 
   /** Main has answered what was asked for. */

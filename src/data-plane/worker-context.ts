@@ -10,7 +10,7 @@ import type { Random } from '../base/random.ts';
 import { RuntimeValues } from '../base/runtime.ts';
 import { SystemCalls } from '../base/system-calls.ts';
 import type { Logger, Loggers } from '../log/index.ts';
-import type { AccessLogFileSettings, ConsecutiveKind, Demand, WorkerToMain } from '../snapshot/index.ts';
+import type { AccessLogFileSettings, ConsecutiveKind, Demand, FilterNews, WorkerToMain } from '../snapshot/index.ts';
 import type { WorkerStats } from '../stats/index.ts';
 import type { Http1Codec } from '../wasm/http1.ts';
 import type { Http2Module } from '../wasm/http2.ts';
@@ -24,6 +24,7 @@ import { Drains } from './drains.ts';
 import { Http2Codec } from './http/codec/http2/codec.ts';
 import { DiscoveredFilters } from './http/discovered-filters.ts';
 import type { HttpFilterRegistry } from './http/filter.ts';
+import { FilterNewsExchange } from './http/filter-news.ts';
 import { HttpDate } from './http/http-date.ts';
 import { ProxyHeaders } from './http/proxy-headers.ts';
 import { Taps } from './http/taps.ts';
@@ -98,6 +99,8 @@ export interface WorkerContextOptions {
   readonly requestHost?: RequestHost;
   /** Asks main for what requests wait for; nothing is ever there without. */
   readonly askFor?: AskFor;
+  /** Gives main what filters tell their like in other workers; nobody is told without. */
+  readonly sendNews?: (news: readonly FilterNews[]) => void;
   /** Tells main what a tap has recorded; nobody is told without. */
   readonly sendTrace?: (message: WorkerToMain) => void;
   /** Opens connections to upstreams; the system's sockets unless a test has its own. */
@@ -152,6 +155,8 @@ export class WorkerContext {
   readonly routeTables: RouteTables;
   readonly scopeSets: ScopeSets;
   /** What requests wait for that main has discovered. */
+  /** What filters tell their like in other workers. */
+  readonly filterNews: FilterNewsExchange;
   readonly demands: Demands;
   readonly discoveredFilters = new DiscoveredFilters();
   readonly overload: Overload;
@@ -218,6 +223,9 @@ export class WorkerContext {
     this.demands = new Demands(
       askFor ?? ((question) => void queueMicrotask(() => this.demands.answered(question, false))),
       (error) => this.logFault('what a request made of an answer', error),
+    );
+    this.filterNews = new FilterNewsExchange(options.sendNews ?? (() => this.filterNews.taken()), (error) =>
+      this.logFault('what a filter made of news', error),
     );
     this.reportHostFailure = options.reportHostFailure ?? (() => {});
     this.reportOutlier = options.reportOutlier ?? (() => {});

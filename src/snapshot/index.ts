@@ -161,6 +161,7 @@ export type {
 export type {
   ClusterUpdate,
   DynamicStatKey,
+  FilterNews,
   HostRefusal,
   InheritedSockets,
   LogLevelName,

@@ -100,6 +100,14 @@ export interface DynamicStatKey {
 /** Why a host that was wanted does not come: a limit leaves no room for it, or its name has no address. */
 export type HostRefusal = 'overflow' | 'dns';
 
+/** What a filter of one worker tells its like in the others. */
+export interface FilterNews {
+  /** Whom it concerns. */
+  readonly topic: string;
+  /** Null for so many that nobody has kept them: it may be anything. */
+  readonly texts: readonly string[] | null;
+}
+
 /** Descriptors of sockets that listen already, by address of a listener. They become the worker's. */
 export type InheritedSockets = readonly (readonly number[])[];
 
@@ -142,6 +150,10 @@ export type MainToWorker =
   | { readonly type: 'scopes'; readonly scopes: PublishedScopes }
   /** No listener refers to this set any more. */
   | { readonly type: 'scopes-removed'; readonly id: number }
+  /** Of another worker. */
+  | { readonly type: 'news'; readonly news: readonly FilterNews[] }
+  /** Main has passed on what this worker sent last: it may send more. */
+  | { readonly type: 'news-taken' }
   /** Whether what a worker has asked for is there; it has been told of before. */
   | { readonly type: 'demand-answered'; readonly question: number; readonly isThere: boolean }
   /** A filter's configuration that is new, or takes the place of the one of its id. Answered as `routes`, of requests that use that. */
@@ -241,6 +253,8 @@ export type WorkerToMain =
   | { readonly type: 'host-wanted'; readonly cluster: string; readonly address: IpAddress }
   /** Requests wait for something that main can have discovered. Answered by `demand-answered`, in a bounded time. */
   | { readonly type: 'demand'; readonly question: number; readonly demand: Demand }
+  /** For the other workers. Answered by `news-taken`; there is one at a time. */
+  | { readonly type: 'news'; readonly news: readonly FilterNews[] }
   /** A checked host has asked, in an answer to a request, to be left out. */
   | { readonly type: 'host-failed'; readonly cluster: string; readonly recordAddress: number }
   /** A host has failed as often in a row as it may. */

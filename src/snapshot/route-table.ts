@@ -266,6 +266,8 @@ export interface ForwardAction {
   readonly upgrades: readonly RouteUpgrade[];
   /** CONNECT ends here: what is in the tunnel goes to the upstream as it is. */
   readonly terminatesConnect: boolean;
+  /** So does a POST: its body goes there, and what comes back is the body of its answer. Absent where it does not. */
+  readonly terminatesPost?: boolean;
   /** With what the upstream's connection begins then; nothing when absent. */
   readonly connectHeader?: ProxyHeaderSettings;
   /** Answer when the named cluster does not exist. */

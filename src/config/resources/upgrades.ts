@@ -33,9 +33,10 @@ export function convertRouteUpgrades(
   message: RouteActionMessage,
   at: string,
   faults: FaultSink,
-): Pick<ForwardAction, 'upgrades' | 'terminatesConnect' | 'connectHeader'> {
+): Pick<ForwardAction, 'upgrades' | 'terminatesConnect' | 'terminatesPost' | 'connectHeader'> {
   const types = new UpgradeTypes(faults);
   let terminatesConnect = false;
+  let terminatesPost = false;
   let connectHeader: ProxyHeaderSettings | undefined;
   const upgrades = message.upgrade_configs.map(({ upgrade_type, enabled, connect_config }, index): RouteUpgrade => {
     const here = `${at}.upgrade_configs[${index}]`;
@@ -44,6 +45,7 @@ export function convertRouteUpgrades(
       faults.error(`${here}.connect_config`, `has a meaning for CONNECT only, not for ${quote(upgrade_type)}`);
     }
     terminatesConnect ||= connect_config !== null;
+    terminatesPost ||= connect_config?.allow_post === true;
     const header = connect_config?.proxy_protocol_config ?? null;
     if (header !== null)
       connectHeader = convertProxyHeader(header, `${here}.connect_config.proxy_protocol_config`, faults);
@@ -52,5 +54,10 @@ export function convertRouteUpgrades(
   if (valueOr(message.use_websocket, false) && !upgrades.some(({ type }) => type === WEBSOCKET.type)) {
     upgrades.push(WEBSOCKET);
   }
-  return { upgrades, terminatesConnect, ...(connectHeader !== undefined && { connectHeader }) };
+  return {
+    upgrades,
+    terminatesConnect,
+    ...(terminatesPost ? { terminatesPost } : {}),
+    ...(connectHeader !== undefined && { connectHeader }),
+  };
 }

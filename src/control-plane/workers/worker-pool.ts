@@ -548,6 +548,12 @@ export class WorkerPool {
         );
         break;
       }
+      case 'news': {
+        const { news } = message;
+        for (const other of this.#workers) if (other && other !== worker) this.#tell(other, { type: 'news', news });
+        worker.send({ type: 'news-taken' });
+        break;
+      }
       case 'outlier':
         this.#service!.onHostFailedInRow(message.cluster, message.recordAddress, message.kind);
         break;

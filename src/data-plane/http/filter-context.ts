@@ -26,6 +26,7 @@ import type {
   TreeSubject,
 } from './filter.ts';
 import type { CallReceiver, CallRequest } from './filter-call.ts';
+import type { NewsListener } from './filter-news.ts';
 import type { ProxyHeaders } from './proxy-headers.ts';
 import type { Taps } from './taps.ts';
 
@@ -182,6 +183,14 @@ export class ChainContext extends FilterFacilities implements FilterContext, Rou
         onCallFailure: (failure) => tell(() => receiver.onCallFailure(failure)),
       });
     });
+  }
+
+  tellAll(topic: string, text: string): void {
+    this.context.filterNews.tell(this.statScope + topic, text);
+  }
+
+  onTold(topic: string, listener: NewsListener): void {
+    this.onClose(this.context.filterNews.listen(this.statScope + topic, listener));
   }
 
   sharedCount(name: string): SharedCount {

@@ -321,6 +321,13 @@ export interface FilterContext {
   namedCounter(name: string): FilterCounter;
   /** The same of a histogram of milliseconds. */
   namedTime(name: string): FilterTimes;
+  /**
+   * Tells the filters of this stat prefix that hear of the topic, in this worker at once, in the others a moment later. At the
+   * rate of thousands a second they hear that it may be anything.
+   */
+  tellAll(topic: string, text: string): void;
+  /** Hears what they tell, until the configuration is gone. @param listener texts are null for what may be anything. */
+  onTold(topic: string, listener: (texts: readonly string[] | null) => void): void;
   /** Of the component `filter`. */
   readonly log: Logger;
   /** Calls it once, when the configuration is gone and all its streams are over; at once when that has been. What it throws is logged. */

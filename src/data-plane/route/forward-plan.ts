@@ -99,6 +99,7 @@ export interface ForwardPlan {
   readonly upgrades: ReadonlyMap<string, boolean> | null;
   /** What is in a CONNECT's tunnel goes to the upstream as it is. */
   readonly terminatesConnect: boolean;
+  readonly terminatesPost: boolean;
   /** With what the upstream's connection begins then; null for nothing. */
   readonly connectHeader: ProxyHeaderSettings | null;
   readonly clusterNotFoundStatus: number;
@@ -147,6 +148,7 @@ export function compileForward(
     appendsForwardedHost: action.appendForwardedHost,
     upgrades: action.upgrades.length === 0 ? null : upgradesOf(action.upgrades),
     terminatesConnect: action.terminatesConnect,
+    terminatesPost: action.terminatesPost ?? false,
     connectHeader: action.connectHeader ?? null,
     clusterNotFoundStatus: action.clusterNotFoundStatus,
   };

@@ -327,7 +327,7 @@ export class Router {
       stream.reply(REWRITE_FAILED);
       return null;
     }
-    if (plan.terminatesConnect && request.isConnect) {
+    if (endsHere(plan, request, stream)) {
       stream.maxStreamDurationMs = shorter(stream.maxStreamDurationMs, tries?.maxTryDurationMs ?? 0);
       return new TcpRequest(this.#context, stream, cluster, plan, text, pickContext);
     }
@@ -404,6 +404,12 @@ export class Router {
   #count(stat: number): void {
     this.#context.stats.values[this.#statBase + stat]! += 1;
   }
+}
+
+/** What the request carries goes to the upstream as it is. */
+function endsHere(plan: ForwardPlan, { isConnect }: RouteRequest, { methodId, awaitsTunnel }: RoutedRequest): boolean {
+  if (isConnect) return plan.terminatesConnect;
+  return plan.terminatesPost && methodId === Method.POST && !awaitsTunnel;
 }
 
 function isByChance(route: Route | null): boolean {

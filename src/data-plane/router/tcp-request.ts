@@ -1,13 +1,15 @@
 // A CONNECT that ends here: what its tunnel carries goes to an upstream as plain TCP. To the stream it looks like a
-// request that is answered with 200 once the connection is there. Step 4 of the request flow.
+// request that is answered with 200 once the connection is there. Or a POST, whose body stands for what a tunnel carries, and begins to
+// come before the answer. Step 4 of the request flow.
 //
 //   CONNECTING ──connected: 200──► OPEN ──upstream's last byte, reset, cancel──► DONE
 //       └──no host, no connection, overflow, cancel──────────────────────────────►┘
 
 import { type ProxyHeaderSettings, proxyHeader } from '../../base/proxy-header.ts';
 import { CLUSTER_STATS, HOST_STATS, ROUTE_STATS } from '../../stats/index.ts';
-import { Method } from '../../wasm/http1.ts';
+import { Framing, Method } from '../../wasm/http1.ts';
 import type { ClusterPriority } from '../../wasm/shared-records.ts';
+import { Dechunker } from '../http/chunk-framing.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
 import { type TimeoutOwner, TimerEntry } from '../network/timer-wheel.ts';
 import type { ForwardPlan } from '../route/forward-plan.ts';
@@ -50,7 +52,8 @@ const ESTABLISHED = Buffer.from('HTTP/1.1 200 OK\r\n\r\n');
 const LIMITS = { maxHeadBytes: ESTABLISHED.length + 1, maxFields: 1 };
 
 /** The stream, as this request sees it. */
-export interface TunnelClient extends Pick<AttemptClient, 'isInternal' | 'tally' | 'overrideHost'> {
+export interface TunnelClient
+  extends Pick<AttemptClient, 'methodId' | 'requestFraming' | 'isInternal' | 'tally' | 'overrideHost'> {
   readonly bufferLimitBytes: number;
   readonly downstream: DownstreamConnection | null;
   onUpstreamHost(host: Host, attempts: number): void;
@@ -80,6 +83,11 @@ export class TcpRequest implements ForwardedRequest, HostUser<Host>, TcpUpstream
   #state: number = CONNECTING;
   #host: Host | null = null;
   #upstream: TcpUpstream | null = null;
+  /** What has come of a body before the connection is there; null for nothing. */
+  #early: Buffer[] | null = null;
+  #hasEarlyEnd = false;
+  /** Of a body in chunks; null for any other. */
+  #dechunker: Dechunker | null = null;
 
   /** @param head for logs; nobody receives it. */
   constructor(
@@ -118,11 +126,16 @@ export class TcpRequest implements ForwardedRequest, HostUser<Host>, TcpUpstream
   }
 
   get heldBytes(): number {
-    return this.#upstream?.unsentBytes ?? 0;
+    const early = this.#early?.reduce((sum, { length }) => sum + length, 0) ?? 0;
+    return early + (this.#upstream?.unsentBytes ?? 0);
   }
 
-  /** What the tunnel carries comes by `send`, after the answer. */
-  start(): void {
+  /** What a tunnel carries comes by `send`, after the answer. */
+  start(bytes: Buffer = NO_BYTES, start = 0, end = 0, isEnd = false): void {
+    if (this.#carriesBody) {
+      if (this.#client.requestFraming === Framing.CHUNKED) this.#dechunker = new Dechunker();
+      this.#keep(bytes, start, end, isEnd);
+    }
     const { destinations } = this.cluster;
     const overridden = this.cluster.overriddenHost(this.#client.overrideHost);
     if (overridden !== undefined) {
@@ -168,11 +181,14 @@ export class TcpRequest implements ForwardedRequest, HostUser<Host>, TcpUpstream
   }
 
   send(bytes: Buffer, start: number, end: number, isEnd: boolean): boolean {
+    if (this.#state === CONNECTING && this.#carriesBody) {
+      this.#keep(bytes, start, end, isEnd);
+      return false;
+    }
     if (this.#state !== OPEN) return true;
-    const upstream = this.#upstream!;
-    const isTaken = start === end || upstream.write(start === 0 ? bytes : bytes.subarray(start), end - start);
-    if (isEnd) upstream.end();
-    return isTaken;
+    if (this.#dechunker === null) return this.#write(bytes, start, end, isEnd);
+    const content = Buffer.from(this.#dechunker.decode(bytes, start, end));
+    return this.#write(content, 0, content.length, isEnd);
   }
 
   resumeResponse(): void {
@@ -216,10 +232,11 @@ export class TcpRequest implements ForwardedRequest, HostUser<Host>, TcpUpstream
     this.#client.onUpstreamConnection(this.#upstream!, this.head);
     if (this.#header !== null) this.#tellClient(this.#header);
     const { codec, clock } = this.#context;
-    codec.parseResponse(ESTABLISHED, 0, ESTABLISHED.length, LIMITS, Method.CONNECT);
+    codec.parseResponse(ESTABLISHED, 0, ESTABLISHED.length, LIMITS, this.#client.methodId);
     const { status } = codec.response;
     countResponse(this.#context, this.cluster, this.#host!, status, status, this.#client);
     this.#client.onResponseHead(NO_BYTES, 0, 0, false, clock.monotonicMs());
+    if (this.#carriesBody && this.#state === OPEN) this.#sendEarly();
   }
 
   onUpstreamConnectFailed(transportDetail: string, failure: UpstreamFailure): void {
@@ -254,6 +271,33 @@ export class TcpRequest implements ForwardedRequest, HostUser<Host>, TcpUpstream
   }
 
   // ---- Inside ----
+
+  /** That of a request, in place of a tunnel. */
+  get #carriesBody(): boolean {
+    return this.#client.methodId !== Method.CONNECT;
+  }
+
+  #keep(bytes: Buffer, start: number, end: number, isEnd: boolean): void {
+    if (end > start) {
+      this.#early ??= [];
+      this.#early.push(Buffer.from(bytes.subarray(start, end)));
+    }
+    this.#hasEarlyEnd = isEnd;
+  }
+
+  #sendEarly(): void {
+    const bytes = this.#early === null ? NO_BYTES : Buffer.concat(this.#early);
+    this.#early = null;
+    const isTaken = this.send(bytes, 0, bytes.length, this.#hasEarlyEnd);
+    if (isTaken && !this.#hasEarlyEnd) this.#client.onUpstreamWritable();
+  }
+
+  #write(bytes: Buffer, start: number, end: number, isEnd: boolean): boolean {
+    const upstream = this.#upstream!;
+    const isTaken = start === end || upstream.write(start === 0 ? bytes : bytes.subarray(start), end - start);
+    if (isEnd) upstream.end();
+    return isTaken;
+  }
 
   /** Takes the request's places under the circuit breaker. @returns the stat of the limit that is met; null for none. */
   #acquire(): number | null {

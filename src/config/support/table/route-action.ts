@@ -3,7 +3,6 @@
 import {
   extensions,
   extensionsElseWarned,
-  only,
   rejected,
   type SupportTable,
   supported,
@@ -218,7 +217,9 @@ export const ROUTE_ACTION_SUPPORT: SupportTable = {
   'proxy.config.route.v3.RouteAction.UpgradeConfig.ConnectConfig': {
     otherwise: rejected(),
     fields: {
-      allow_post: only([false], 'tunnels are asked for by CONNECT; a POST is forwarded as any request'),
+      allow_post: supported(
+        'the body of a POST goes to the upstream as it is, and what comes back is that of its answer',
+      ),
       proxy_protocol_config: supported(),
     },
   },

@@ -1,5 +1,5 @@
 // Answers requests with responses that came before (RFC 9111, as a shared cache). Worker thread; step 3 of the request flow. Each worker has
-// responses of its own.
+// responses of its own, and hears from the others what has changed.
 //
 //   decodeHeaders ──fresh──► a reply of what is kept
 //                 ──stale, and it can be asked about──► upstream, with conditions ──304──► what is kept, refreshed
@@ -55,6 +55,8 @@ const CONDITIONS = [
 const FOR_THE_UPSTREAM = ['if-match', 'if-unmodified-since', 'if-range'] as const;
 const NO_CONDITIONS: Conditions = { ifNoneMatch: undefined, ifModifiedSince: undefined, range: undefined };
 const NOT_MODIFIED = 304;
+/** Of what caches tell each other: keys of what has changed. */
+const CHANGED = 'cache.changed';
 /** Statuses of upstreams that have failed (RFC 5861 section 4). */
 const ERRORS: ReadonlySet<number> = new Set([500, 502, 503, 504]);
 
@@ -68,6 +70,8 @@ class Cache {
   /** Stale ones that some request asks the upstream about. */
   readonly revalidating = new Set<StoredResponse>();
   readonly counters: Readonly<Record<keyof CacheCounters, FilterCounter>>;
+  /** Requests whose responses may be kept, by their keys. */
+  readonly #underWay = new Map<string, Set<CacheFilter>>();
   readonly #variesBy: readonly ((name: string) => boolean)[];
 
   constructor(settings: CacheSettings, context: FilterContext) {
@@ -78,6 +82,32 @@ class Cache {
     this.store = new ResponseStore(LIMITS, () => this.counters.evicted.add(1));
     this.keyOf = compileKey(settings.key);
     this.#variesBy = settings.allowedVary.map(compileStringMatch);
+    context.onTold(CHANGED, (keys) => {
+      if (keys === null) this.#forget(this.store.keys(), this.#underWay.keys());
+      else this.#forget(keys, keys);
+    });
+  }
+
+  /** A request has changed what stands behind this key: what is kept of it is no longer so, here and in the other workers. */
+  changed(key: string): void {
+    this.context.tellAll(CHANGED, key);
+  }
+
+  begin(key: string, filter: CacheFilter): void {
+    const filters = this.#underWay.get(key) ?? new Set();
+    this.#underWay.set(key, filters);
+    filters.add(filter);
+  }
+
+  end(key: string, filter: CacheFilter): void {
+    const filters = this.#underWay.get(key);
+    if (filters?.delete(filter) && filters.size === 0) this.#underWay.delete(key);
+  }
+
+  /** What is kept, and what is on its way: it may have left the upstream before the change. */
+  #forget(kept: Iterable<string>, underWay: Iterable<string>): void {
+    for (const key of [...kept]) this.counters.invalidated.add(this.store.remove(key));
+    for (const key of [...underWay]) for (const filter of this.#underWay.get(key) ?? []) filter.forget();
   }
 
   /** Responses may differ by this header, named in lower case. */
@@ -112,6 +142,8 @@ class CacheFilter implements HttpFilter {
   #isSafe = true;
   /** Its response may be kept. */
   #mayKeep = false;
+  /** Who asked before has made something else of it. */
+  #isOutdated = false;
   #isAuthorized = false;
   #vary: ReadonlyMap<string, string> = new Map();
   /** Wall time, in seconds. */
@@ -157,6 +189,7 @@ class CacheFilter implements HttpFilter {
     const stored = this.#find();
     if (stored === undefined) {
       counters.miss.add(1);
+      if (isGet) this.#cache.begin(this.#key, this);
       return this.#goOn(control);
     }
     const age = this.#ageOf(stored);
@@ -168,6 +201,7 @@ class CacheFilter implements HttpFilter {
       counters.miss.add(1);
       return this.#goOn(control);
     }
+    if (isGet) this.#cache.begin(this.#key, this);
     const { whileRevalidating, ifError } = stalenessFor(stored.dates, age, control);
     if (whileRevalidating) {
       if (this.#cache.revalidating.has(stored)) {
@@ -210,8 +244,15 @@ class CacheFilter implements HttpFilter {
     return 'continue';
   }
 
+  /** What it asks for has changed meanwhile. */
+  forget(): void {
+    this.#isOutdated = true;
+    this.#dropCollected();
+  }
+
   onDestroy(): void {
     this.#dropCollected();
+    if (this.#key !== '') this.#cache.end(this.#key, this);
     this.#endAsking();
   }
 
@@ -288,7 +329,7 @@ class CacheFilter implements HttpFilter {
   }
 
   #onResponse(head: EditableHead, status: number, isEnd: boolean): void {
-    const { counters, store } = this.#cache;
+    const { counters } = this.#cache;
     const validating = this.#validating;
     if (validating !== null && status === NOT_MODIFIED) {
       counters.validated.add(1);
@@ -297,8 +338,8 @@ class CacheFilter implements HttpFilter {
     }
     if (validating !== null) counters.failedValidation.add(1);
     // What has changed something has changed what is kept of it; an error has not.
-    if (!this.#isSafe && status >= 200 && status < 400) counters.invalidated.add(store.remove(this.#key));
-    this.#collected = this.#mayKeep && this.#key !== '' ? this.#collect(head, status) : null;
+    if (!this.#isSafe && status >= 200 && status < 400) this.#cache.changed(this.#key);
+    this.#collected = this.#mayKeep && !this.#isOutdated && this.#key !== '' ? this.#collect(head, status) : null;
     if (this.#collected === null) this.#callbacks.leaveResponse();
     else {
       this.#callbacks.onlyReadResponse();
@@ -310,7 +351,11 @@ class CacheFilter implements HttpFilter {
     const moments = this.#moments();
     const stored = refreshed(validating, head.entries(), moments);
     // Only if nobody has changed it meanwhile.
-    if (this.#find() === validating && mayStore(stored.status, stored.fields, stored.dates, this.#isAuthorized)) {
+    if (
+      !this.#isOutdated &&
+      this.#find() === validating &&
+      mayStore(stored.status, stored.fields, stored.dates, this.#isAuthorized)
+    ) {
       this.#cache.store.put(this.#key, stored);
     }
     const answer = answerOf(stored, this.#conditions, stored.dates.initialAge);

@@ -42,6 +42,10 @@ export class ResponseStore {
     return this.#entries;
   }
 
+  keys(): Iterable<string> {
+    return this.#groups.keys();
+  }
+
   find(key: string, cluster: string, read: ReadVary): StoredResponse | undefined {
     const group = this.#groups.get(key);
     if (group === undefined) return undefined;

@@ -60,7 +60,9 @@ export const CUSTOM_RESPONSE: HttpFilterManifest = {
         status_code: supported('200 to 599, of responses that may have a body'),
         response_headers_to_add: supported(),
         request_headers_to_add: supported(),
-        modify_request_headers_action: rejected('request_headers_to_add adds headers'),
+        modify_request_headers_action: rejected(
+          'nothing in the schema is such an action; request_headers_to_add adds headers',
+        ),
       },
     },
     'proxy.config.route.v3.RedirectAction (custom response)': {

@@ -127,10 +127,6 @@ describe('upgrades of a route', () => {
         upgrade_configs: [{ upgrade_type: 'websocket', connect_config: {} }],
         fault: `${ROUTE}.route.upgrade_configs[0].connect_config: has a meaning for CONNECT only, not for "websocket"`,
       },
-      {
-        upgrade_configs: [{ upgrade_type: 'CONNECT', connect_config: { allow_post: true } }],
-        fault: `${ROUTE}.route.upgrade_configs[0].connect_config.allow_post`,
-      },
     ];
     for (const { upgrade_configs, fault } of cases) {
       const [text = '', ...others] = faultTexts(load(route({ upgrade_configs })));

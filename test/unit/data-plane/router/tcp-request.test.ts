@@ -23,6 +23,7 @@ class TunnelBench extends AttemptBench {
 
   constructor(options: AttemptBenchOptions = {}, port?: number, priority: ClusterPriority = ClusterPriority.default) {
     super(options);
+    this.client.methodId = Method.CONNECT;
     const pick = port === undefined ? null : contextFor({ kind: 'ip', ip: '127.0.0.1', port });
     this.request = new TcpRequest(
       this.context,
