@@ -2,13 +2,15 @@
 
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type { TLSSocket } from 'node:tls';
+import { parseIp } from '../../../../../src/base/ip-number.ts';
 import { KeyLog } from '../../../../../src/data-plane/listener/tls/key-log.ts';
 import type { Logger } from '../../../../../src/log/index.ts';
+import type { CidrRange } from '../../../../../src/snapshot/index.ts';
 import { eventually } from '../../../../support/eventually.ts';
 import { Fifo } from '../../../../support/fifo.ts';
 
@@ -43,6 +45,70 @@ describe('a key log', () => {
     assert.equal(readFileSync(file, 'latin1'), LINE.toString().repeat(3));
     assert.equal(statSync(file).mode & 0o777, 0o600);
     assert.deepEqual(warnings, []);
+  });
+
+  it('is of connections whose ends are both in its ranges, and of none whose ends nobody knows', () => {
+    const V4 = [
+      { ip: '192.0.2.0', prefixLength: 24 },
+      { ip: '198.51.100.7', prefixLength: 32 },
+    ];
+    const V6 = [{ ip: '2001:db8::', prefixLength: 32 }];
+    const isLogged = (
+      localRanges: readonly CidrRange[],
+      remoteRanges: readonly CidrRange[],
+      local: string,
+      remote: string,
+    ) => {
+      const socket = new EventEmitter();
+      const log = new KeyLog(
+        { path: path.join(folder, 'ranges'), localRanges, remoteRanges },
+        null as unknown as Logger,
+      );
+      log.watch(socket as TLSSocket, { localIp: parseIp(local), remoteIp: parseIp(remote) });
+      return socket.listenerCount('keylog') === 1;
+    };
+    for (const [localRanges, remoteRanges, local, remote, expected] of [
+      [[], [], 'a pipe', 'a pipe', true],
+      [V4, [], '192.0.2.9', 'a pipe', true],
+      [V4, [], '198.51.100.7', '::1', true],
+      [V4, [], '198.51.100.8', '192.0.2.9', false],
+      [V4, [], 'a pipe', '192.0.2.9', false],
+      [[], V4, '198.51.100.8', '192.0.2.9', true],
+      [[], V4, '192.0.2.9', '198.51.100.8', false],
+      [[], V4, '192.0.2.9', 'a pipe', false],
+      [V6, V4, '2001:db8::1', '192.0.2.9', true],
+      [V6, V4, '2001:db9::1', '192.0.2.9', false],
+      [V6, V4, '2001:db8::1', '192.0.3.9', false],
+    ] as const) {
+      assert.equal(isLogged(localRanges, remoteRanges, local, remote), expected, `${local} ${remote}`);
+    }
+  });
+
+  it('takes further lines when those that waited have been written, also behind ones that failed', async () => {
+    const target = path.join(folder, 'later');
+    const file = path.join(target, 'keys');
+    const { warnings, write } = logTo(file);
+    write(MOST);
+    await eventually(() => warnings.length > 0, 'a warning');
+    assert.match(warnings[0]!, /^keys are not logged: ENOENT/);
+    mkdirSync(target);
+    // Those that waited have failed, each for itself.
+    await eventually(() => {
+      write(1);
+      return statSync(file, { throwIfNoEntry: false }) !== undefined;
+    }, 'a line');
+    const before = statSync(file).size;
+    write(MOST / 2);
+    await eventually(() => statSync(file).size >= before + (MOST / 2) * LINE.length, 'all lines');
+    assert.equal(warnings.length, 1);
+  });
+
+  it('adds to what stands in its file', async () => {
+    const file = path.join(folder, 'older');
+    writeFileSync(file, 'older\n');
+    logTo(file).write(1);
+    await eventually(() => statSync(file).size === LINE.length + 6, 'a line');
+    assert.equal(readFileSync(file, 'latin1'), `older\n${LINE}`);
   });
 
   it('loses lines where too many wait, and says so once', async () => {
