@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import http from 'node:http';
+import http2 from 'node:http2';
 import { describe, type TestContext, test } from 'node:test';
 import { DEFAULT_HTTP2_SETTINGS } from '../../src/config/resources/http2-options.ts';
 import { FrameFlag, FrameType, PREFACE, Setting } from '../../src/data-plane/http/codec/http2/frames.ts';
@@ -76,6 +77,21 @@ describe('a pool of HTTP/2 connections', () => {
       waiting.answer();
       await Promise.all(all);
     }
+  });
+
+  test('opens as many as it takes for requests that come in one moment, before the host has said what it takes', async (t) => {
+    const { upstream, waiting } = await waitingUpstream(t, { maxConcurrentStreams: 2 });
+    const { port } = await http2Proxy(t, upstream.port);
+    const client = http2.connect(`http://127.0.0.1:${port}`);
+    t.after(() => client.destroy());
+    await once(client, 'remoteSettings');
+    // In one write; the first connection is sent all of them, and refuses eight.
+    const all = Array.from({ length: 10 }, () => once(client.request().resume(), 'response'));
+    await waiting.until(10);
+    assert.equal(upstream.sessions.length, 5);
+    waiting.answer();
+    for (const [fields] of (await Promise.all(all)) as [http2.IncomingHttpHeaders][])
+      assert.equal(fields[':status'], 200);
   });
 
   test('has its requests wait where it may have no other connection', async (t) => {
