@@ -1,10 +1,12 @@
 // The examples of TLS and of HTTP/2 behind the proxy as they stand, on ports and with certificates of their own.
 
 import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
 import { createServer as createHttp2Server } from 'node:http2';
 import { createServer as createHttpsServer } from 'node:https';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { it } from 'node:test';
 import { CertificateFolder } from '../../support/certificates.ts';
@@ -13,6 +15,7 @@ import { eventually } from '../../support/eventually.ts';
 import { portOf, startExample } from '../../support/examples.ts';
 import { SecureUpstream } from '../../support/secure-upstream.ts';
 
+const EXAMPLES = path.join(import.meta.dirname, '../../../examples');
 const SITES = ['shop.example.com', 'news.example.com'] as const;
 
 /** @returns head and body, and what the server's certificate is held against is that of `site`. */
@@ -132,4 +135,53 @@ it('hosts are spoken to in HTTP/2 by their choice, by knowledge of it, or as the
     assert.equal(await get('/like-clients'), '1.1');
     assert.equal(await get('/like-clients', '--http2-prior-knowledge'), '2.0');
   }
+});
+
+it('certificates.sh makes all that the examples read, and they work with it as their pages say', async (t) => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'weir-example-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const made = await runProgram('sh', [path.join(EXAMPLES, 'certificates.sh'), folder]);
+  assert.deepEqual([made.code, made.stderr], [0, '']);
+  const wanted = readdirSync(EXAMPLES)
+    .filter((file) => file.endsWith('.yaml'))
+    .flatMap(
+      (file) => readFileSync(path.join(EXAMPLES, file), 'utf8').match(/(?<=filename: \/etc\/weir\/)[\w.-]+/g) ?? [],
+    );
+  assert.ok(wanted.length > 0);
+  assert.deepEqual(
+    wanted.filter((file) => !existsSync(path.join(folder, file))),
+    [],
+  );
+
+  const service = await portOf(
+    t,
+    createHttpServer((_request, response) => void response.end('here')),
+  );
+  const ask = async (site: string, port: number, ...options: string[]): Promise<string> => {
+    const own = ['--cacert', `${folder}/authority.pem`, '--resolve', `${site}:${port}:127.0.0.1`];
+    return (await runProgram('curl', ['-sS', '--noproxy', '*', ...own, ...options, `https://${site}:${port}/`])).stdout;
+  };
+  for (const [name, listener, site, options] of [
+    ['tls-certificates', 'https', 'shop.example.com', []],
+    ['tls-certificates', 'https', 'one.tenants.example.com', []],
+    ['tls-termination', 'https', 'news.example.com', []],
+    [
+      'client-certificates',
+      'members',
+      'api.example.com',
+      ['--cert', `${folder}/alice.pem`, '--key', `${folder}/alice.key`],
+    ],
+  ] as const) {
+    const ports = { 9080: service, 9081: service, 9090: service };
+    await using weir = await startExample(`${name}.yaml`, ports, folder);
+    assert.equal(await ask(site, (await weir.listeners()).get(listener)!.port, ...options), 'here', `${name}: ${site}`);
+  }
+  await using far = await startExample('double-proxy-far.yaml', { 9090: service }, folder);
+  await using near = await startExample(
+    'double-proxy-near.yaml',
+    { 8443: (await far.listeners()).get('proxies')!.port },
+    folder,
+  );
+  const { port } = (await near.listeners()).get('clients')!;
+  assert.equal((await runProgram('curl', ['-sS', `http://127.0.0.1:${port}/`])).stdout, 'here');
 });
