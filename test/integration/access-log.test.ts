@@ -502,7 +502,7 @@ describe('an entry of a proxied TCP connection', () => {
     const port = await unusedPort();
     const ends: readonly (readonly [Parameters<typeof tcpBench>[1], string])[] = [
       [{}, 'TcpConnectionEnd 0 0 UH raw 1 - -'],
-      [{ settings: { clusters: [{ cluster: 'gone', weight: 1, criteria: null }] } }, 'TcpConnectionEnd 0 0 NR - 0 - -'],
+      [{ settings: { clusters: [{ cluster: 'gone', weight: 1, criteria: null }] } }, 'TcpConnectionEnd 0 0 NC - 0 - -'],
       [{ ports: [port], settings: { maxConnectAttempts: 2 } }, `TcpConnectionEnd 0 0 UF,URX raw 2 - 127.0.0.1:${port}`],
     ];
     for (const [options, expected] of ends) {
