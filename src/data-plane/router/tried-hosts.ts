@@ -17,7 +17,9 @@ export class TriedHosts implements HostSelection {
   readonly #predicates: readonly RetryHostPredicate[];
   readonly #frequency: number;
   readonly #hosts = new Set<Host>();
-  readonly #priorities: number[] = [];
+  #priorities: number[] = [];
+  /** Priorities have been spent that the picker has not taken off. */
+  #hasSpent = false;
 
   constructor({ hostPredicates, maxFurtherDraws, previousPrioritiesFrequency }: RetryPolicy) {
     this.maxDraws = 1 + maxFurtherDraws;
@@ -29,8 +31,14 @@ export class TriedHosts implements HostSelection {
   note(host: Host, priority = host.priority): void {
     this.#hosts.add(host);
     if (this.#frequency === 0) return;
+    if (this.#hasSpent && this.spentPriorities.size === 0) {
+      // Whoever picks had none left, and has begun anew.
+      this.#hasSpent = false;
+      this.#priorities = [];
+    }
     this.#priorities.push(priority);
     if (this.#priorities.length % this.#frequency !== 0) return;
+    this.#hasSpent = true;
     for (const priority of this.#priorities) this.spentPriorities.add(priority);
   }
 

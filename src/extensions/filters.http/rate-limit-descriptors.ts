@@ -222,7 +222,8 @@ function headerOf(head: RequestHead, name: string): string | undefined {
     case ':authority':
       return head.authority();
     default:
-      return head.headerByName(name);
+      // The first one counts: whoever adds another is called the same.
+      return head.valuesByName(name)[0];
   }
 }
 
