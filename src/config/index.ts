@@ -67,6 +67,7 @@ export {
   encodeHealthReport,
   type FoundHealth,
   type FoundLocality,
+  type OrderedCheck,
   HEALTH_DISCOVERY_PATH,
   openCheckOrders,
 } from './discovery/health-messages.ts';

@@ -197,7 +197,7 @@ describe('hosts that are checked for a server', () => {
       cluster_health_checks: [
         good,
         order('timeless', [check({ http_health_check: { path: '/' }, timeout: {} })], { a: [host.port] }),
-        order('twofold', [BY_HTTP, BY_HTTP], { a: [host.port] }),
+        order('twofold', [BY_HTTP, check({ http_health_check: { path: '' } })], { a: [host.port] }),
         order('unchecked', [], { a: [host.port] }),
         named,
         order('good', [BY_HTTP], { b: [host.port] }),
@@ -215,8 +215,8 @@ describe('hosts that are checked for a server', () => {
         log,
       );
     refused('timeless', 'cluster_health_checks[1].health_checks[0].timeout: ');
-    refused('twofold', 'cluster_health_checks[2].health_checks[1]: a cluster can have one health check only');
-    refused('unchecked', 'health_checks: is required');
+    refused('twofold', 'cluster_health_checks[2].health_checks[1].http_health_check.path: ');
+    refused('unchecked', 'cluster_health_checks[3].health_checks: is required');
     refused('named', 'cluster_health_checks[4].locality_endpoints[0].endpoints[1].address.socket_address.address: ');
     refused('good', 'cluster_health_checks[5].cluster_name: "good" is there before');
 
@@ -229,6 +229,53 @@ describe('hosts that are checked for a server', () => {
     const at = server.received.length;
     await server.until(() => true, 'another report', at);
     assert.deepEqual(lastReport(server), [`good here/a ${host.port} healthy`]);
+  });
+
+  it('pass where they pass each of several checks', async (t) => {
+    const server = await startHealthDiscoveryServer(t);
+    await using host = await answering(OK);
+    await using silent = await HealthServer.start(() => {});
+    const byTcp = check({ tcp_health_check: {} });
+    const impatient = check({ http_health_check: { path: '/up' }, timeout: SHORT });
+    const zones = { a: [host.port, silent.port] };
+    const tell = (...checks: readonly object[]): void => {
+      server.greeting = { cluster_health_checks: [order('web', checks, zones)], interval: SHORT };
+      server.tell(server.greeting);
+    };
+    tell(byTcp, impatient);
+    await using weir = await startWeir({ configYaml: configOf(server) });
+    const healthy = `web here/a ${host.port} healthy`;
+    await untilReported(server, [healthy, `web here/a ${silent.port} timeout`]);
+    host.behaviour = (socket) => socket.write(ILL);
+    await untilReported(server, [`web here/a ${host.port} unhealthy`, `web here/a ${silent.port} timeout`]);
+    tell(byTcp);
+    await untilReported(server, [healthy, `web here/a ${silent.port} healthy`]);
+    tell(byTcp, impatient, byTcp);
+    await untilReported(server, [`web here/a ${host.port} unhealthy`, `web here/a ${silent.port} timeout`]);
+    host.behaviour = (socket) => socket.write(OK);
+    await untilReported(server, [healthy, `web here/a ${silent.port} timeout`]);
+    assert.equal(await weir.stat('hds_delegate.errors'), 0);
+  });
+
+  it('are asked as often as the server says of hosts without traffic, where it does', async (t) => {
+    const server = await startHealthDiscoveryServer(t);
+    await using often = await answering(OK);
+    await using seldom = await answering(OK);
+    const rare = check({ http_health_check: { path: '/up' }, no_traffic_interval: { seconds: 3600 } });
+    server.greeting = {
+      cluster_health_checks: [
+        order('often', [BY_HTTP], { a: [often.port] }),
+        order('seldom', [rare], { a: [seldom.port] }),
+        order('soon', [check({ tcp_health_check: {}, interval: { seconds: 3600 }, no_traffic_interval: SHORT })], {
+          a: [often.port],
+        }),
+      ],
+      interval: SHORT,
+    };
+    await using weir = await startWeir({ configYaml: configOf(server) });
+    await untilEqual(true, () => often.received.length >= 5, 'checks');
+    await untilEqual(true, async () => ((await weir.stat('cluster.soon.health_check.attempt')) ?? 0) >= 3, 'checks');
+    assert.equal(seldom.received.length, 1);
   });
 
   it('are checked over TLS where their checks ask for it by transport_socket_matches', async (t) => {

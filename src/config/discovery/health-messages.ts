@@ -2,7 +2,7 @@
 
 import type { Message } from 'protobufjs/light.js';
 import type { Address } from '../../base/address.ts';
-import type { ClusterSettings, Locality } from '../../snapshot/index.ts';
+import type { ClusterSettings, HealthCheckSettings, Locality } from '../../snapshot/index.ts';
 import { formatFault } from '../fault.ts';
 import { FaultList } from '../fault-list.ts';
 import type { MessageTypes } from '../proto/generated/messages.ts';
@@ -41,11 +41,20 @@ const STATUSES = { healthy: 1, unhealthy: 2, timeout: 4, degraded: 5 } as const;
 
 export type FoundHealth = keyof typeof STATUSES;
 
+/** One way in which hosts are to be checked. */
+export interface OrderedCheck {
+  readonly settings: HealthCheckSettings;
+  /** The server says how often hosts without traffic are asked, as these are. */
+  readonly isOfSilentHosts: boolean;
+}
+
 /** A cluster whose hosts are to be checked. */
 export interface CheckOrder {
   readonly name: string;
   /** Of a cluster that has no other use; undefined where it may not be. */
   readonly settings: ClusterSettings | undefined;
+  /** At least one, unless it may not be. */
+  readonly checks: readonly OrderedCheck[];
   /** Why, with the field. */
   readonly errors: readonly string[];
   readonly warnings: readonly string[];
@@ -144,22 +153,29 @@ export function openCheckOrders(
 }
 
 function refused(name: string, error: string): CheckOrder {
-  return { name, settings: undefined, errors: [error], warnings: [] };
+  return { name, settings: undefined, checks: [], errors: [error], warnings: [] };
 }
 
-/** As a cluster that has these members, and these checks. */
+/** As a cluster that has these members and this check, and one for each further check, which need not know the members again. */
 function readOrder(
   order: OrderMessage,
   at: string,
   generation: Generation,
   clusters: ResourceType<ClusterSettings>,
 ): CheckOrder {
-  const { cluster_name: name } = order;
-  const message = clusterOf(order);
+  const { cluster_name: name, health_checks: messages, locality_endpoints: localities } = order;
+  if (messages.length === 0) return refused(name, `${at}.health_checks: is required`);
   const type = protoSchema().messageType(CLUSTER);
-  const content = { type, message, generation };
-  const read = readResource({ name, content, at, faults: [], document: new ConfigDocument(NOWHERE) }, clusters);
-  const settings = read.isGood ? read.resource : undefined;
+  const reads = messages.map((check, index) => {
+    const content = { type, message: clusterOf(order, check, index === 0 ? localities : []), generation };
+    return readResource({ name, content, at, faults: [], document: new ConfigDocument(NOWHERE) }, clusters);
+  });
+  const namedAt = (texts: readonly string[], index: number): string[] =>
+    texts.map((text) => namedAsOrdered(text).replace('.health_checks[0]', `.health_checks[${index}]`));
+  const errors = new Set(reads.flatMap((read, index) => (read.isGood ? [] : namedAt(read.errors, index))));
+  const warnings = new Set(reads.flatMap((read, index) => namedAt(read.warnings, index)));
+  const resources = reads.flatMap((read) => (read.isGood ? [read.resource] : []));
+  const settings = errors.size === 0 ? resources[0] : undefined;
   // Nobody asks for secrets on behalf of hosts that are no members of any cluster.
   if (settings?.transportSocketMatches?.some(({ tls }) => tls !== undefined && tls.secrets.length > 0)) {
     const what = 'names a secret that comes by discovery; use one of static_resources.secrets, or write it here';
@@ -168,31 +184,39 @@ function readOrder(
   return {
     name,
     settings,
-    errors: read.isGood ? [] : read.errors.map(namedAsOrdered),
-    warnings: read.warnings.map(namedAsOrdered),
+    checks: resources.flatMap(({ healthCheck }, index) => {
+      const { no_traffic_interval: silent, no_traffic_healthy_interval: healthy } = messages[index]!;
+      return healthCheck === undefined
+        ? []
+        : [{ settings: healthCheck, isOfSilentHosts: silent !== null || healthy !== null }];
+    }),
+    errors: [...errors],
+    warnings: [...warnings],
   };
 }
 
-function clusterOf(order: OrderMessage): Message {
+function clusterOf(
+  order: OrderMessage,
+  check: OrderMessage['health_checks'][number],
+  localities: OrderMessage['locality_endpoints'],
+): Message {
   const schema = protoSchema();
   const create = (name: string, fields: object): Message => schema.messageType(name).create(fields);
-  const { cluster_name: name, health_checks, locality_endpoints: localities } = order;
-  const { transport_socket_matches, upstream_bind_config } = order;
+  const { cluster_name: name, transport_socket_matches, upstream_bind_config } = order;
   const endpoints = localities.map(({ locality, endpoints: each }) =>
     create('proxy.config.endpoint.v3.LocalityLbEndpoints', {
       locality,
       lb_endpoints: each.map((endpoint) => create('proxy.config.endpoint.v3.LbEndpoint', { endpoint })),
     }),
   );
-  const isOverHttp2 = health_checks.some(({ grpc_health_check: grpc }) => grpc !== null);
   return create(CLUSTER, {
     name,
     connect_timeout: create('google.protobuf.Duration', CONNECT_TIMEOUT),
     load_assignment: create(ASSIGNMENT, { cluster_name: name, endpoints }),
-    health_checks,
+    health_checks: [check],
     transport_socket_matches,
     upstream_bind_config,
-    ...(isOverHttp2 && { http2_protocol_options: create('proxy.config.core.v3.Http2ProtocolOptions', {}) }),
+    ...(check.grpc_health_check !== null && { http2_protocol_options: create('proxy.config.core.v3.Http2ProtocolOptions', {}) }),
   });
 }
 

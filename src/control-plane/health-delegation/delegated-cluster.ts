@@ -2,7 +2,7 @@
 // is the one that it was, with what its checks have found. Main thread. Owns the checks.
 
 import { formatAddress } from '../../base/address.ts';
-import type { FoundHealth, FoundLocality } from '../../config/index.ts';
+import type { FoundHealth, FoundLocality, OrderedCheck } from '../../config/index.ts';
 import type { ClusterSettings, HealthCheckSettings, HostSettings } from '../../snapshot/index.ts';
 import { HealthFlag } from '../../wasm/shared-memory.ts';
 import {
@@ -27,8 +27,34 @@ export interface DelegationTools {
   readonly originOf: (settings: ClusterSettings) => ProbeOrigin;
 }
 
-class DelegatedHost implements CheckedHost {
-  #settings: HostSettings;
+class DelegatedHost {
+  readonly settings: HostSettings;
+  /** By the place of the check. */
+  #findings: CheckFinding[] = [];
+
+  constructor(settings: HostSettings) {
+    this.settings = settings;
+  }
+
+  /** As so many checks find it; those that have been there before go on with what they have found. */
+  findings(count: number): readonly CheckFinding[] {
+    this.#findings = Array.from({ length: count }, (_, at) => this.#findings[at] ?? new CheckFinding(this.settings));
+    return this.#findings;
+  }
+
+  /** That of all checks: it serves where it passes each of them. */
+  get health(): FoundHealth {
+    const failed = this.#findings.filter(({ healthFlags }) => (healthFlags & FAILED) !== 0);
+    if (failed.length > 0) {
+      return failed.every(({ healthFlags }) => (healthFlags & TIMED_OUT) !== 0) ? 'timeout' : 'unhealthy';
+    }
+    return this.#findings.some(({ healthFlags }) => (healthFlags & DEGRADED) !== 0) ? 'degraded' : 'healthy';
+  }
+}
+
+/** A host as one check of its cluster finds it. */
+class CheckFinding implements CheckedHost {
+  readonly #settings: HostSettings;
   /** It serves nobody before it has passed. */
   #healthFlags: number = FAILED;
 
@@ -49,17 +75,11 @@ class DelegatedHost implements CheckedHost {
   }
 
   get isCheckDisabled(): boolean {
-    return this.#settings.check?.isDisabled ?? false;
+    return isCheckDisabled(this.#settings);
   }
 
   get healthFlags(): number {
     return this.#healthFlags;
-  }
-
-  get health(): FoundHealth {
-    const flags = this.#healthFlags;
-    if ((flags & FAILED) !== 0) return (flags & TIMED_OUT) === 0 ? 'unhealthy' : 'timeout';
-    return (flags & DEGRADED) === 0 ? 'healthy' : 'degraded';
   }
 
   setHealthFlags(flags: number, isSet: boolean): void {
@@ -78,7 +98,8 @@ export class DelegatedCluster {
   readonly #tools: DelegationTools;
   /** By all that makes a host another one. */
   #hosts = new Map<string, DelegatedHost>();
-  #checker: HealthChecker<DelegatedHost> | undefined;
+  /** In the order of the checks. */
+  #checkers: readonly HealthChecker<CheckFinding>[] = [];
   #holdings: Holdings | undefined;
   /** Of all that the checks go by, but for the hosts. */
   #text: string | undefined;
@@ -89,27 +110,29 @@ export class DelegatedCluster {
   }
 
   /** @throws WeirError, as ManagedCluster does; all is as before then. */
-  update(settings: ClusterSettings, check: HealthCheckSettings): void {
+  update(settings: ClusterSettings, checks: readonly OrderedCheck[]): void {
     const { hosts, ...others } = settings;
-    const text = settingsText(others);
+    const text = settingsText([others, checks]);
     if (text !== this.#text) {
-      const former = { checker: this.#checker, holdings: this.#holdings };
-      this.#begin(settings, check);
-      former.checker?.stop();
+      const former = { checkers: this.#checkers, holdings: this.#holdings };
+      this.#begin(settings, checks);
+      for (const checker of former.checkers) checker.stop();
       former.holdings?.close();
       this.#text = text;
     }
     const known = this.#hosts;
     const wanted = hosts.map((host) => [keyOf(host), host] as const);
     this.#hosts = new Map(wanted.map(([key, host]) => [key, known.get(key) ?? new DelegatedHost(host)]));
-    this.#checker!.setHosts([...this.#hosts.values()]);
+    const found = [...this.#hosts.values()].map((host) => host.findings(checks.length));
+    for (const [at, checker] of this.#checkers.entries()) checker.setHosts(found.map((findings) => findings[at]!));
   }
 
   /** Those of which something can be said. */
   localities(): readonly FoundLocality[] {
     const found = new Map<string, FoundLocality & { readonly hosts: FoundLocality['hosts'][number][] }>();
-    for (const { address, locality, health, isCheckDisabled } of this.#hosts.values()) {
-      if (isCheckDisabled) continue;
+    for (const { settings, health } of this.#hosts.values()) {
+      if (isCheckDisabled(settings)) continue;
+      const { address, locality } = settings;
       const key = JSON.stringify([locality.region, locality.zone, locality.subZone]);
       const group = found.get(key) ?? { locality, hosts: [] };
       found.set(key, group);
@@ -120,13 +143,13 @@ export class DelegatedCluster {
 
   /** Nothing is checked any more. Idempotent. */
   close(): void {
-    this.#checker?.stop();
+    for (const checker of this.#checkers) checker.stop();
     this.#holdings?.close();
-    this.#checker = undefined;
+    this.#checkers = [];
     this.#holdings = undefined;
   }
 
-  #begin(settings: ClusterSettings, check: HealthCheckSettings): void {
+  #begin(settings: ClusterSettings, checks: readonly OrderedCheck[]): void {
     const { checking, holdings: source, originOf } = this.#tools;
     const holdings = new Holdings(source);
     try {
@@ -137,20 +160,26 @@ export class DelegatedCluster {
         ...(tls && { tls }),
         ...(transportSocketMatches && { transportSocketMatches }),
         origin: originOf(settings),
-        // Somebody else's: it is checked as often as one that has.
-        hasTraffic: () => true,
         onPassed: () => {},
         onHealthChange: () => {},
       };
-      holdings.hold(checking.events.hold(check.eventLogPaths));
-      this.#checker = new HealthChecker<DelegatedHost>(check, cluster, { ...checking, stats: holdings });
+      this.#checkers = checks.map(({ settings: check, isOfSilentHosts }) => {
+        holdings.hold(checking.events.hold(check.eventLogPaths));
+        const hasTraffic = (): boolean => !isOfSilentHosts;
+        const tools = { ...checking, stats: holdings };
+        return new HealthChecker<CheckFinding>(check, { ...cluster, hasTraffic }, tools);
+      });
       this.#holdings = holdings;
     } catch (error) {
       holdings.close();
       throw error;
     }
-    this.#checker.start();
+    for (const checker of this.#checkers) checker.start();
   }
+}
+
+function isCheckDisabled({ check }: HostSettings): boolean {
+  return check?.isDisabled ?? false;
 }
 
 function keyOf({ address, locality, hostname, check, metadata }: HostSettings): string {

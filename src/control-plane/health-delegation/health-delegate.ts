@@ -114,16 +114,15 @@ export class HealthDelegate {
   }
 
   /** One that may not be leaves what there is under its name. */
-  #take({ name, settings, errors, warnings }: CheckOrder): void {
+  #take({ name, settings, checks, errors, warnings }: CheckOrder): void {
     for (const warning of warnings) this.#warn(warning);
-    const check = settings?.healthCheck;
-    if (settings === undefined || check === undefined) {
-      this.#refuse(name, errors.join('; ') || 'health_checks: is required');
+    if (settings === undefined) {
+      this.#refuse(name, errors.join('; '));
       return;
     }
     const cluster = this.#clusters.get(name) ?? new DelegatedCluster(name, this.#deps.tools);
     try {
-      cluster.update(settings, check);
+      cluster.update(settings, checks);
       this.#clusters.set(name, cluster);
     } catch (error) {
       this.#refuse(name, errorMessage(error));
