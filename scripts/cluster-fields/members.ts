@@ -198,7 +198,9 @@ connection, limits it by its own circuit breakers and counts it; \`%UPSTREAM_CLU
 \`max_retries\`, stats of retries and of requests without a host. \`previous_priorities\` counts the priorities of all clusters.
 
 A cluster that there is not (yet), or without hosts, is passed over; it may come and go by discovery. Aggregate clusters may stand among the
-clusters: theirs stand in their place. One that would be among its own is refused. Clusters whose hosts requests name have none to give here.`,
+clusters: theirs stand in their place. One that would be among its own is refused. Clusters whose hosts requests name (\`ORIGINAL_DST\`, forward proxies)
+have none to give here, which is warned of. Subsets and hashes have no say in which cluster a request falls to: one that has no host for a request then answers that there
+is none. What is hashed says the route or the TCP proxy; a \`hash_policy\` in the \`load_balancing_policy\` of one of the clusters is not looked at.`,
     test: AGGREGATE_SETTINGS,
     fields: {
       clusters: ['Clusters that have its hosts, the most preferred first.', 'required', AGGREGATES],

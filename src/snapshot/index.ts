@@ -58,7 +58,7 @@ export type {
   UpstreamHttp2,
   ZoneRoutingSettings,
 } from './cluster.ts';
-export { NO_CELLS, namesMembers } from './cluster.ts';
+export { givesNoHosts, NO_CELLS, namesMembers } from './cluster.ts';
 export type {
   ConfigSourceSettings,
   FileSourceSettings,

@@ -16,13 +16,27 @@ import {
 } from '../support/bootstrap.ts';
 import { upstreamSaying } from '../support/discovered-proxy.ts';
 import { untilEqual } from '../support/eventually.ts';
-import { startWeir, type WeirProcess } from '../support/weir-process.ts';
+import { UdpClient, UdpServer } from '../support/udp-client.ts';
+import { runWeir, startWeir, type WeirProcess } from '../support/weir-process.ts';
 import { WireClient, WireUpstream } from '../support/wire.ts';
 
 const CLUSTER = 'type.googleapis.com/envoy.config.cluster.v3.Cluster';
 const AGGREGATE = 'type.googleapis.com/envoy.extensions.clusters.aggregate.v3.ClusterConfig';
 const ANY_PORT = socketAddress('127.0.0.1', 0);
 const GET = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n';
+
+const BY_ADDRESS = [{ source_ip: {} }];
+
+function udpListener(cluster: string): JsonObject {
+  const typed_config = {
+    '@type': 'type.googleapis.com/envoy.extensions.filters.udp.udp_proxy.v3.UdpProxyConfig',
+    stat_prefix: 'udp',
+    cluster,
+    hash_policies: [{ source_ip: true }],
+  };
+  const address = { socket_address: { protocol: 'UDP', address: '127.0.0.1', port_value: 0 } };
+  return { name: 'udp', address, listener_filters: [{ name: 'envoy.filters.udp_listener.udp_proxy', typed_config }] };
+}
 
 class ClustersFile {
   readonly folder = mkdtempSync(path.join(tmpdir(), 'weir-aggregates-'));
@@ -56,7 +70,11 @@ class ClustersFile {
       static_resources: {
         listeners: [
           listenerWith([httpFilter({ route_config })], { name: 'http', address: ANY_PORT }),
-          listenerWith([tcpFilter({ stat_prefix: 'tcp', cluster })], { name: 'tcp', address: ANY_PORT }),
+          listenerWith([tcpFilter({ stat_prefix: 'tcp', cluster, hash_policy: BY_ADDRESS })], {
+            name: 'tcp',
+            address: ANY_PORT,
+          }),
+          udpListener(cluster),
         ],
       },
     });
@@ -80,8 +98,8 @@ async function clientOf(weir: WeirProcess, name = 'http'): Promise<WireClient> {
   return new WireClient((await weir.listeners()).get(name)!.port);
 }
 
-async function ask(client: WireClient): Promise<string> {
-  const { status, body, head } = await client.write(GET).response();
+async function ask(client: WireClient, fields = ''): Promise<string> {
+  const { status, body, head } = await client.write(GET.replace('\r\n\r\n', `\r\n${fields}\r\n`)).response();
   const from = /^cluster: (.*)\r$/m.exec(head)?.[1] ?? '';
   return `${status} ${body} ${from}`;
 }
@@ -221,5 +239,111 @@ describe('an aggregate cluster', () => {
     await weir.untilStat('cluster.first.upstream_rq_pending_overflow', 1);
     assert.equal(await weir.stat('cluster.all.upstream_rq_pending_overflow'), 0);
     client.close();
+  });
+
+  it('leaves hashes to its clusters: of HTTP, TCP and datagrams', async (t) => {
+    const names = ['a', 'b', 'c', 'd', 'e', 'f'];
+    const ports = await Promise.all(names.map((name) => upstreamSaying(t, name)));
+    for (const [at, port] of ports.entries()) await UdpServer.start(t, (text) => `${names[at]} ${text}`, port);
+    const file = new ClustersFile(t);
+    const ring = { lb_policy: 'RING_HASH' };
+    const all = aggregate('all', ['first', 'second']);
+    const second = cluster('second', ports.slice(3), 'HEALTHY', ring);
+    file.write(cluster('first', ports.slice(0, 3), 'HEALTHY', ring), second, all);
+    const hash_policy = [{ header: { header_name: 'x-key' } }];
+    await using weir = await startWeir({ configYaml: file.bootstrap({ hash_policy }), args: ['--concurrency', '2'] });
+    const client = await clientOf(weir);
+    const answers = async (): Promise<readonly string[]> => {
+      const told: string[] = [];
+      for (let key = 0; key < 20; key++) told.push((await ask(client, `x-key: ${key}\r\n`)).slice('200 '.length));
+      return told;
+    };
+    const ofFirst = await answers();
+    assert.deepEqual(await answers(), ofFirst);
+    assert.deepEqual([...new Set(ofFirst)].toSorted(), ['a first', 'b first', 'c first']);
+
+    const addresses = Array.from({ length: 12 }, (_, at) => `127.0.1.${at + 1}`);
+    const tcpPort = (await weir.listeners()).get('tcp')!.port;
+    const udpPort = Number(/^udp::127\.0\.0\.1:(\d+)$/m.exec(await weir.admin('/listeners'))![1]);
+    const byAddress = async (): Promise<readonly string[]> => {
+      const told: string[] = [];
+      for (const address of addresses) {
+        const raw = new WireClient(tcpPort, '127.0.0.1', address);
+        told.push((await raw.write(GET).response()).body);
+        raw.close();
+        const datagrams = await UdpClient.to(t, udpPort, address);
+        told.push(await datagrams.ask('x'));
+      }
+      return told;
+    };
+    const first = await byAddress();
+    assert.deepEqual(await byAddress(), first);
+    for (const [at, told] of first.entries()) assert.match(told, at % 2 === 0 ? /^[abc]$/ : /^[abc] x$/);
+    // One address has one host, whatever speaks.
+    for (let at = 0; at < first.length; at += 2) assert.equal(first[at + 1], `${first[at]} x`);
+    assert.ok(new Set(first).size > 2);
+
+    file.write(cluster('first', ports.slice(0, 3), 'UNHEALTHY', ring), second, all);
+    await untilEqual(true, async () => (await ask(client)).endsWith(' second'), 'the second cluster');
+    const ofSecond = await answers();
+    assert.deepEqual(await answers(), ofSecond);
+    assert.deepEqual([...new Set(ofSecond)].toSorted(), ['d second', 'e second', 'f second']);
+    for (const told of await byAddress()) assert.match(told, /^[def]( x)?$/);
+    client.close();
+  });
+
+  it('leaves subsets to its clusters: health alone says which one', async (t) => {
+    const [blue, green, other] = [
+      await upstreamSaying(t, 'blue'),
+      await upstreamSaying(t, 'green'),
+      await upstreamSaying(t, 'other'),
+    ];
+    const file = new ClustersFile(t);
+    const colored = (name: string, hosts: Readonly<Record<string, number>>, health: string): JsonObject => {
+      const lb_endpoints = Object.entries(hosts).map(([color, port]) => ({
+        endpoint: { address: socketAddress('127.0.0.1', port) },
+        metadata: { filter_metadata: { 'envoy.lb': { color } } },
+        health_status: health,
+      }));
+      const lb_subset_config = { fallback_policy: 'NO_FALLBACK', subset_selectors: [{ keys: ['color'] }] };
+      const load_assignment = { cluster_name: name, endpoints: [{ lb_endpoints }] };
+      return clusterNamed(name, { load_assignment, lb_subset_config });
+    };
+    const all = aggregate('all', ['first', 'second']);
+    const second = colored('second', { green: other }, 'HEALTHY');
+    file.write(colored('first', { blue, green }, 'HEALTHY'), second, all);
+    const metadata_match = { filter_metadata: { 'envoy.lb': { color: 'green' } } };
+    await using weir = await startWeir({ configYaml: file.bootstrap({ metadata_match }) });
+    const client = await clientOf(weir);
+    for (let i = 0; i < 4; i++) assert.equal(await ask(client), '200 green first');
+    file.write(colored('first', { blue, green }, 'UNHEALTHY'), second, all);
+    await untilEqual('200 other second', () => ask(client), 'the second cluster');
+    file.write(colored('first', { blue }, 'HEALTHY'), second, all);
+    await untilEqual(true, async () => (await ask(client)).startsWith('503 '), 'the first cluster, which has none');
+    client.close();
+  });
+
+  const ORIGINAL_DST = { name: 'named', type: 'ORIGINAL_DST', lb_policy: 'CLUSTER_PROVIDED' };
+
+  it('says which of its clusters have no hosts to give: of discovery, once', async (t) => {
+    const file = new ClustersFile(t);
+    const first = cluster('first', [await upstreamSaying(t, 'one')]);
+    const all = aggregate('all', ['named', 'first']);
+    file.write(ORIGINAL_DST, first, all);
+    await using weir = await startWeir({ configYaml: file.bootstrap() });
+    const client = await clientOf(weir);
+    assert.equal(await ask(client), '200 one first');
+    file.write(ORIGINAL_DST, { ...first, connect_timeout: '7s' }, all);
+    await untilEqual(1, () => weir.stat('cluster_manager.cluster_modified'), 'another cluster');
+    const warnings = weir.output.stderr.match(/\[warning\].*aggregate cluster all: cluster "named" gives no hosts here/g);
+    assert.equal(warnings?.length, 1);
+    client.close();
+  });
+
+  it('says the same when a bootstrap is read', async () => {
+    const clusters = [ORIGINAL_DST, aggregate('all', ['named'])];
+    const configYaml = JSON.stringify({ static_resources: { clusters } });
+    const { stderr } = await runWeir(['--mode', 'validate', '--config-yaml', configYaml]);
+    assert.match(stderr, /clusters\[1\]\.cluster_type\.typed_config\.clusters: cluster "named" gives no hosts here/);
   });
 });

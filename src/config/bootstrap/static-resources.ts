@@ -1,7 +1,7 @@
 // Clusters and listeners of the bootstrap. Clusters come first: routes may only name those that exist.
 
 import { cycleThrough } from '../../base/cycle.ts';
-import type { ClusterSettings, ListenerSettings } from '../../snapshot/index.ts';
+import { type ClusterSettings, givesNoHosts, type ListenerSettings, namesMembers } from '../../snapshot/index.ts';
 import type { Bootstrap } from '../proto/generated/messages.ts';
 import { type ConvertedBindConfig, convertBindConfig } from '../resources/bind-config.ts';
 import { convertCluster } from '../resources/cluster.ts';
@@ -41,15 +41,20 @@ export function convertStaticResources(bootstrap: Bootstrap, conversion: Convers
   return { clusters: clusterSettings, listeners: listenerSettings.filter((settings) => settings !== undefined) };
 }
 
-/** No aggregate cluster is among its own clusters, however far down. */
+/** No aggregate cluster is among its own clusters, however far down, and each of its clusters has hosts to give. */
 function checkAggregates(clusters: readonly ClusterSettings[], faults: FaultSink): void {
+  const byName = new Map(clusters.map((cluster) => [cluster.name, cluster]));
   const lists = new Map(clusters.flatMap(({ name, aggregate }) => (aggregate ? [[name, aggregate] as const] : [])));
   for (const [index, { name, aggregate }] of clusters.entries()) {
-    // One that lists itself has been told so.
-    if (aggregate === undefined || aggregate.includes(name)) continue;
-    const cycle = cycleThrough(name, lists);
-    if (cycle === undefined) continue;
+    if (aggregate === undefined) continue;
     const at = `${itemPath(CLUSTERS_PATH, index)}.cluster_type.typed_config.clusters`;
+    for (const own of aggregate) {
+      const cluster = byName.get(own);
+      if (cluster !== undefined && namesMembers(cluster)) faults.warning(at, givesNoHosts(own));
+    }
+    // One that lists itself has been told so.
+    const cycle = aggregate.includes(name) ? undefined : cycleThrough(name, lists);
+    if (cycle === undefined) continue;
     faults.error(at, `leads back to the cluster itself: ${cycle.map(quote).join(', ')}`);
   }
 }

@@ -3,7 +3,7 @@
 
 import { cycleThrough } from '../../base/cycle.ts';
 import { WeirError } from '../../base/errors.ts';
-import { type AggregateShares, type ClusterSettings, namesMembers } from '../../snapshot/index.ts';
+import { type AggregateShares, type ClusterSettings, givesNoHosts, namesMembers } from '../../snapshot/index.ts';
 import type { ActiveCluster } from './active-cluster.ts';
 import { aggregateShares } from './host-lists/aggregate-shares.ts';
 
@@ -19,10 +19,14 @@ export class AggregateClusters<Managed extends AggregateCluster> {
   readonly #aggregates = new Map<string, Managed>();
   /** By the name of a cluster, aggregate or not: those whose requests it has a say in. */
   #dependents = new Map<string, Set<Managed>>();
+  readonly #warn: (text: string) => void;
+  /** By aggregate: those of its clusters that have been warned of. */
+  readonly #warned = new WeakMap<Managed, Set<string>>();
 
-  /** @param find one that serves. */
-  constructor(find: (name: string) => ActiveCluster | undefined) {
+  /** @param find one that serves. @param warn told once of each cluster that has no hosts to give. */
+  constructor(find: (name: string) => ActiveCluster | undefined, warn: (text: string) => void) {
     this.#find = find;
+    this.#warn = warn;
   }
 
   /** @throws WeirError WEIR_CONFIG_INVALID for a cluster that would be among its own. */
@@ -84,12 +88,30 @@ export class AggregateClusters<Managed extends AggregateCluster> {
   #sharesOf(managed: Managed): AggregateShares {
     const members = [...this.#below(managed)].flatMap((name) => {
       const cluster = this.#find(name);
-      // Nobody can be sent to hosts that requests have to name.
-      if (cluster === undefined || namesMembers(cluster.settings)) return [];
+      if (cluster === undefined) return [];
+      if (namesMembers(cluster.settings)) {
+        this.#warnOf(managed, cluster);
+        return [];
+      }
       return [{ name, settings: cluster.settings, hosts: cluster.members() }];
     });
     return aggregateShares(members, managed.cluster.panicThreshold);
   }
+
+  /** Nobody can be sent to hosts that requests have to name. */
+  #warnOf(managed: Managed, member: ActiveCluster): void {
+    const warned = this.#warned.get(managed) ?? new Set();
+    this.#warned.set(managed, warned);
+    const { name } = member.settings;
+    if (warned.has(name) || areOfBootstrap(managed.cluster, member)) return;
+    warned.add(name);
+    this.#warn(`aggregate cluster ${managed.cluster.settings.name}: ${givesNoHosts(name)}`);
+  }
+}
+
+/** Of the bootstrap alone it has been warned when that was read. */
+function areOfBootstrap(...clusters: readonly ActiveCluster[]): boolean {
+  return clusters.every(({ addedViaApi }) => !addedViaApi);
 }
 
 function listOf({ cluster }: AggregateCluster): readonly string[] {

@@ -102,7 +102,10 @@ export class ClusterManager {
   readonly #warming = new Map<string, ManagedCluster>();
   /** Those that workers have been told to let go. */
   readonly #draining = new Set<ManagedCluster>();
-  readonly #aggregates = new AggregateClusters<ManagedCluster>((name) => this.cluster(name));
+  readonly #aggregates = new AggregateClusters<ManagedCluster>(
+    (name) => this.cluster(name),
+    (text) => this.#log.warning(text),
+  );
   readonly #failures = new Failures();
   #version = '';
   /** Clusters whose first answer the start of the server waits for. */
