@@ -67,8 +67,8 @@ export {
   encodeHealthReport,
   type FoundHealth,
   type FoundLocality,
-  type OrderedCheck,
   HEALTH_DISCOVERY_PATH,
+  type OrderedCheck,
   openCheckOrders,
 } from './discovery/health-messages.ts';
 export {

@@ -18,7 +18,7 @@ import type {
   ListenerSnapshot,
   OverloadState,
   PackedCluster,
-  PublishedFilter,
+  PublishedExtension,
   PublishedRoutes,
   PublishedScopes,
   RuntimeTexts,
@@ -230,7 +230,7 @@ export class DataPlane {
   }
 
   /** Takes in a filter's configuration. @param onGone called once, when no request uses the one that it replaces. */
-  updateFilter(filter: PublishedFilter, onGone: () => void = () => {}): void {
+  updateFilter(filter: PublishedExtension, onGone: () => void = () => {}): void {
     this.#context.discoveredFilters.publish(filter, onGone);
   }
 

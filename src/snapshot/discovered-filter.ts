@@ -1,23 +1,30 @@
-// HTTP filters whose configurations are resources of their own: chains refer to them by id, and another configuration for the same
-// id takes the place of the one before it under listeners that stay as they are.
+// HTTP and network filters whose configurations are resources of their own: chains refer to them by id, and another configuration for the
+// same id takes the place of the one before it under listeners that stay as they are.
 
 import type { ConfigSourceSettings } from './config-source.ts';
 import type { HttpFilterSettings } from './listener.ts';
+import type { NetworkFilterSettings, NetworkFilterSnapshot } from './network-filter.ts';
 
-/** What a filter is configured as, whichever way that has come. */
+/** What an HTTP filter is configured as, whichever way that has come. */
 export interface ConfiguredFilter {
   readonly filter: HttpFilterSettings;
   /** Full name of the message that routes may say to it; absent where they can only turn it off. */
   readonly routeType?: string;
 }
 
+/** The same of a network filter. */
+export interface ConfiguredNetworkFilter {
+  /** Null where it takes no part, as it is configured. */
+  readonly filter: NetworkFilterSettings | null;
+}
+
 /** What a chain says of a filter that comes by discovery, under the name that the filter has in the chain. */
-export interface DiscoveredFilter {
+export interface DiscoveredFilter<Configured = ConfiguredFilter> {
   readonly source: ConfigSourceSettings;
   /** Full names of the messages that may configure it, one or more. */
   readonly types: readonly string[];
   /** Holds where discovery has none; absent where there is nothing then. */
-  readonly byDefault?: ConfiguredFilter;
+  readonly byDefault?: Configured;
   /** The default holds from the beginning, and nobody waits for another. */
   readonly beginsWithDefault: boolean;
   /** Its listener takes what goes out from here. */
@@ -31,3 +38,14 @@ export interface PublishedFilter {
   /** Cells of what it counts, by name. */
   readonly cells: Readonly<Record<string, number>>;
 }
+
+export type DiscoveredNetworkFilter = DiscoveredFilter<ConfiguredNetworkFilter>;
+
+export interface PublishedNetworkFilter {
+  readonly id: number;
+  /** Null for none: connections are closed. Within it, null for a filter that takes no part. */
+  readonly configured: { readonly filter: NetworkFilterSnapshot | null } | null;
+}
+
+/** Of whatever kind: ids are of one row. */
+export type PublishedExtension = PublishedFilter | PublishedNetworkFilter;

@@ -69,7 +69,15 @@ export type {
   RestSourceSettings,
 } from './config-source.ts';
 export type { ClusterDemandSettings, Demand } from './demand.ts';
-export type { ConfiguredFilter, DiscoveredFilter, PublishedFilter } from './discovered-filter.ts';
+export type {
+  ConfiguredFilter,
+  ConfiguredNetworkFilter,
+  DiscoveredFilter,
+  DiscoveredNetworkFilter,
+  PublishedExtension,
+  PublishedFilter,
+  PublishedNetworkFilter,
+} from './discovered-filter.ts';
 export type { DnsResolverSettings } from './dns-resolver.ts';
 export type { DrainedListeners, DrainProgress, DrainState, DrainStrategy } from './drain.ts';
 export type {

@@ -6,7 +6,7 @@ import type { RuntimeTexts } from '../base/runtime.ts';
 import type { AccessLogFileSettings } from './access-log.ts';
 import type { HostsUpdate } from './cluster.ts';
 import type { Demand } from './demand.ts';
-import type { PublishedFilter } from './discovered-filter.ts';
+import type { PublishedExtension } from './discovered-filter.ts';
 import type { DrainProgress, DrainState } from './drain.ts';
 import type { ListenerSnapshot } from './listener.ts';
 import type { ConsecutiveKind } from './outlier.ts';
@@ -66,7 +66,7 @@ export interface WorkerInit {
   readonly runtime: RuntimeTexts;
   readonly clusters: readonly PackedCluster[];
   readonly routeTables: readonly PublishedRoutes[];
-  readonly discoveredFilters: readonly PublishedFilter[];
+  readonly discoveredFilters: readonly PublishedExtension[];
   readonly scopeSets: readonly PublishedScopes[];
   /** Null while nothing is recorded. */
   readonly tap: TapSession | null;
@@ -157,7 +157,7 @@ export type MainToWorker =
   /** Whether what a worker has asked for is there; it has been told of before. */
   | { readonly type: 'demand-answered'; readonly question: number; readonly isThere: boolean }
   /** A filter's configuration that is new, or takes the place of the one of its id. Answered as `routes`, of requests that use that. */
-  | { readonly type: 'filter'; readonly generation: number; readonly filter: PublishedFilter }
+  | { readonly type: 'filter'; readonly generation: number; readonly filter: PublishedExtension }
   /** No listener refers to it any more. Answered as `filter`. */
   | { readonly type: 'filter-removed'; readonly generation: number; readonly id: number }
   /** `ports` by address of the listener; 0 lets the system choose, and for a pipe. */

@@ -1,5 +1,7 @@
 // A network filter of an extension, as main and workers agree upon it.
 
+import type { DiscoveredNetworkFilter } from './discovered-filter.ts';
+
 /** As its extension has configured it. */
 export interface NetworkFilterSettings {
   /** Name in the registries of both planes, `filters.network.connection_limit`. */
@@ -13,6 +15,8 @@ export interface NetworkFilterSettings {
   readonly gauges?: readonly string[];
   /** It counts something over all workers that they must never count beyond a bound. */
   readonly hasSharedCount?: boolean;
+  /** It comes by discovery, as which filter ever: what stands here says nothing but its name in the chain. */
+  readonly discovered?: DiscoveredNetworkFilter;
 }
 
 export interface NetworkFilterSnapshot {
@@ -21,6 +25,8 @@ export interface NetworkFilterSnapshot {
   readonly cells: Readonly<Record<string, number>>;
   /** The count record of what it counts over all workers; 0 where it does not. */
   readonly countRecord: number;
+  /** Of one that comes by discovery; absent for any other. */
+  readonly discoveredId?: number;
 }
 
 /** One that ends its chain. */

@@ -335,7 +335,9 @@ describe('an aggregate cluster', () => {
     assert.equal(await ask(client), '200 one first');
     file.write(ORIGINAL_DST, { ...first, connect_timeout: '7s' }, all);
     await untilEqual(1, () => weir.stat('cluster_manager.cluster_modified'), 'another cluster');
-    const warnings = weir.output.stderr.match(/\[warning\].*aggregate cluster all: cluster "named" gives no hosts here/g);
+    const warnings = weir.output.stderr.match(
+      /\[warning\].*aggregate cluster all: cluster "named" gives no hosts here/g,
+    );
     assert.equal(warnings?.length, 1);
     client.close();
   });

@@ -2,11 +2,8 @@
 // connection, and listeners know nothing of it.
 
 import assert from 'node:assert/strict';
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
-import { describe, it, type TestContext } from 'node:test';
+import { describe, it } from 'node:test';
 import {
   clusterNamed,
   httpFilter,
@@ -18,10 +15,15 @@ import {
 import { ControlPlane } from '../support/control-plane.ts';
 import { FORMS, ofForm, bootstrap as planeBootstrap, serve } from '../support/discovered-proxy.ts';
 import { untilEqual } from '../support/eventually.ts';
+import {
+  dumpedFilters as dumped,
+  EXTENSION,
+  FiltersFile,
+  filterResource as resource,
+} from '../support/filters-file.ts';
 import { runWeir, startWeir, type WeirProcess } from '../support/weir-process.ts';
 import { WireClient, WireUpstream } from '../support/wire.ts';
 
-const EXTENSION = 'config.core.v3.TypedExtensionConfig';
 const TYPES = 'type.googleapis.com/envoy.extensions.filters.http';
 const MUTATION = `${TYPES}.header_mutation.v3.HeaderMutation`;
 const FAULT = `${TYPES}.fault.v3.HTTPFault`;
@@ -37,27 +39,6 @@ function saying(text: string): JsonObject {
 /** All requests are answered so. */
 function failing(http_status: number): JsonObject {
   return { '@type': FAULT, abort: { http_status, percentage: { numerator: 100 } } };
-}
-
-const resource = (typed_config: JsonObject, name = 'late'): JsonObject => ({ name, typed_config });
-
-class FiltersFile {
-  readonly folder = mkdtempSync(path.join(tmpdir(), 'weir-filters-'));
-  readonly path = path.join(this.folder, 'filters.json');
-
-  constructor(t: TestContext) {
-    t.after(() => rmSync(this.folder, { recursive: true }));
-  }
-
-  write(version: string, ...resources: readonly JsonObject[]): void {
-    const typed = resources.map((each) => ({ '@type': `type.googleapis.com/envoy.${EXTENSION}`, ...each }));
-    writeFileSync(`${this.path}.next`, JSON.stringify({ version_info: version, resources: typed }));
-    renameSync(`${this.path}.next`, this.path);
-  }
-
-  source(fields: JsonObject = {}): JsonObject {
-    return { path_config_source: { path: this.path }, ...fields };
-  }
 }
 
 /** @param fields of the discovery. */
@@ -93,18 +74,6 @@ async function ask(client: WireClient): Promise<string> {
 
 const stat = (weir: WeirProcess, name: string): Promise<number | undefined> =>
   weir.stat(`extension_config_discovery.http_filter.late.${name}`);
-
-interface DumpedFilter {
-  readonly version_info?: string;
-  readonly client_status: string;
-  readonly ecds_filter?: { readonly name: string; readonly typed_config: { readonly '@type': string } };
-  readonly error_state?: { readonly details: string; readonly version_info: string };
-}
-
-async function dumped(weir: WeirProcess): Promise<readonly DumpedFilter[]> {
-  const text = await weir.admin('/config_dump?resource=ecds_filters').catch(() => '{}');
-  return (JSON.parse(text) as { configs?: DumpedFilter[] }).configs ?? [];
-}
 
 describe('filters from files', () => {
   it('are there when the proxy is live, change for connections that stay, and are listed', async (t) => {

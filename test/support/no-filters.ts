@@ -2,8 +2,11 @@
 
 import type { FilterLeases } from '../../src/control-plane/filters/filter-configs.ts';
 
+function refuse(name: string): never {
+  throw new Error(`nobody was to ask for a filter ${name}`);
+}
+
 export const NO_FILTERS_LEASED: FilterLeases = {
-  lease: (name) => {
-    throw new Error(`nobody was to ask for a filter ${name}`);
-  },
+  lease: refuse,
+  leaseNetwork: refuse,
 };

@@ -1,10 +1,11 @@
-// Clusters, their endpoints, listeners, route tables, HTTP filters and secrets that come by discovery are read as those of the bootstrap
+// Clusters, their endpoints, listeners, route tables, filters and secrets that come by discovery are read as those of the bootstrap
 // are: the same checks, the same conversions, with what the bootstrap says for all resources.
 
 import type {
   AssignmentSettings,
   ClusterSettings,
   ConfiguredFilter,
+  ConfiguredNetworkFilter,
   DiscoveredFilter,
   DiscoveredRoutes,
   EdsDiscoverySettings,
@@ -22,7 +23,12 @@ import { decodeMessage } from '../proto/wire.ts';
 import { ResourceChecks } from '../resource-checks.ts';
 import { convertCluster } from '../resources/cluster.ts';
 import { ClusterNames, type Conversion } from '../resources/conversion.ts';
-import { convertConfigured } from '../resources/discovered-filter.ts';
+import {
+  convertConfigured,
+  type FilterReading,
+  HTTP_FILTERS,
+  NETWORK_FILTERS,
+} from '../resources/discovered-filter.ts';
 import type { DnsCacheNames } from '../resources/dns-cache-names.ts';
 import { type ExtensionManifests, NO_EXTENSIONS } from '../resources/extension-manifests.ts';
 import type { FaultSink } from '../resources/fault-sink.ts';
@@ -63,11 +69,11 @@ export type ReadRoutes<View> = ReadonlyMap<View, RouteTableSnapshot>;
 export type ReadHost<View> = ReadonlyMap<View, VirtualHostSnapshot>;
 
 /** One filter's configuration as each chain reads it. */
-export type ReadFilters<View> = ReadonlyMap<View, ConfiguredFilter>;
+export type ReadFilters<View, Configured = ConfiguredFilter> = ReadonlyMap<View, Configured>;
 
 /** How a chain reads it. */
 export interface FilterView {
-  readonly wanted: Pick<DiscoveredFilter, 'types' | 'isOutbound'>;
+  readonly wanted: Pick<DiscoveredFilter<unknown>, 'types' | 'isOutbound'>;
 }
 
 /** How a connection manager reads a table. */
@@ -194,15 +200,32 @@ export class DiscoverableResources {
     views: Iterable<View>,
     clusterNames: Iterable<string>,
   ): ResourceType<ReadFilters<View>> {
+    return this.#filters(views, clusterNames, HTTP_FILTERS);
+  }
+
+  /** As `httpFilters`. */
+  networkFilters<View extends FilterView>(
+    views: Iterable<View>,
+    clusterNames: Iterable<string>,
+  ): ResourceType<ReadFilters<View, ConfiguredNetworkFilter>> {
+    return this.#filters(views, clusterNames, NETWORK_FILTERS);
+  }
+
+  #filters<View extends FilterView, Configured>(
+    views: Iterable<View>,
+    clusterNames: Iterable<string>,
+    reading: FilterReading<Configured>,
+  ): ResourceType<ReadFilters<View, Configured>> {
     const scene = this.#scene(new ClusterNames(clusterNames, { areComplete: false }));
-    return this.#type<MessageTypes[typeof FILTER_TYPE], ReadFilters<View>>(FILTER_TYPE, (message, at, faults) => {
+    type Message = MessageTypes[typeof FILTER_TYPE];
+    return this.#type<Message, ReadFilters<View, Configured>>(FILTER_TYPE, ({ typed_config, name }, at, faults) => {
       const once = onlyOnce(faults);
       const typedAt = fieldPath(at, 'typed_config');
-      const read = new Map<View, ConfiguredFilter>();
+      const read = new Map<View, Configured>();
       for (const view of views) {
         const { types, isOutbound } = view.wanted;
         const conversion = { ...scene, isOutbound, faults: once };
-        const configured = convertConfigured(message.typed_config, typedAt, message.name, types, conversion);
+        const configured = convertConfigured(typed_config, typedAt, name, types, conversion, reading);
         if (configured !== undefined) read.set(view, configured);
       }
       return read;

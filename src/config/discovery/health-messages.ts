@@ -216,7 +216,9 @@ function clusterOf(
     health_checks: [check],
     transport_socket_matches,
     upstream_bind_config,
-    ...(check.grpc_health_check !== null && { http2_protocol_options: create('proxy.config.core.v3.Http2ProtocolOptions', {}) }),
+    ...(check.grpc_health_check !== null && {
+      http2_protocol_options: create('proxy.config.core.v3.Http2ProtocolOptions', {}),
+    }),
   });
 }
 

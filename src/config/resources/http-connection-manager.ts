@@ -19,7 +19,7 @@ import { convertHttpLogEntries } from './access-log/further-entries.ts';
 import { convertReportedLogs } from './access-log/reported-log.ts';
 import { convertConfigSource } from './config-source.ts';
 import type { Conversion } from './conversion.ts';
-import { convertDiscoveredFilter } from './discovered-filter.ts';
+import { convertDiscoveredFilter, HTTP_FILTERS } from './discovered-filter.ts';
 import { convertEarlyHeaderEdits } from './early-header-edits.ts';
 import { openExtension } from './extension.ts';
 import { type ChainMember, checkTerminalFilter } from './filter-chain-rules.ts';
@@ -296,7 +296,7 @@ function convertHttpFilters(
   for (const [index, { name, typed_config, config_discovery, is_optional, disabled }] of filters.entries()) {
     if (config_discovery !== null) {
       const here = `${at}[${index}].config_discovery`;
-      const discovered = convertDiscoveredFilter(name, config_discovery, here, conversion);
+      const discovered = convertDiscoveredFilter(name, config_discovery, here, conversion, HTTP_FILTERS);
       const filter = {
         name: UNKNOWN_FILTER,
         settings: null,

@@ -2,6 +2,7 @@
 
 import type { NetworkFilterSettings, TerminalFilterSettings } from '../../snapshot/index.ts';
 import type { Conversion } from './conversion.ts';
+import { convertDiscoveredFilter, NETWORK_FILTERS } from './discovered-filter.ts';
 import { openExtension } from './extension.ts';
 import { type ChainMember, checkTerminalFilter } from './filter-chain-rules.ts';
 import { convertHttpConnectionManager } from './http-connection-manager.ts';
@@ -35,7 +36,14 @@ export function convertNetworkFilters(
   const before: NetworkFilterSettings[] = [];
   const members: ChainMember[] = [];
   let terminal: TerminalFilterSettings | undefined;
-  for (const [index, { name, typed_config }] of filters.entries()) {
+  for (const [index, { name, typed_config, config_discovery }] of filters.entries()) {
+    if (config_discovery !== null) {
+      const place = `${at}[${index}].config_discovery`;
+      const discovered = convertDiscoveredFilter(name, config_discovery, place, conversion, NETWORK_FILTERS);
+      if (discovered !== undefined) before.push({ name, settings: null, discovered });
+      members.push({ name, isTerminal: false });
+      continue;
+    }
     const here = `${at}[${index}].typed_config`;
     const opened = openExtension(typed_config);
     const own = opened && OWN_FILTERS[opened.typeName];

@@ -11,8 +11,9 @@ const TRACER = 'proxy.config.trace.v3.Tracing.Http';
 const MATCHER_ACTION = 'xds.core.v3.TypedExtensionConfig (matcher action)';
 const HTTP_FILTER = 'proxy.extensions.filters.network.http_connection_manager.v3.HttpFilter';
 
-/** Of an HTTP filter that comes by discovery: until it has come, and as it comes. */
+/** Of filters that come by discovery: until they have come, and as they come. */
 const DEFAULT_FILTER = 'proxy.config.core.v3.ExtensionConfigSource (HTTP filter)';
+const DEFAULT_NETWORK_FILTER = 'proxy.config.core.v3.ExtensionConfigSource (network filter)';
 const DISCOVERED_FILTER = 'proxy.config.core.v3.TypedExtensionConfig';
 
 /** A filter that another one runs in its own place. */
@@ -38,6 +39,8 @@ export function supportWith({
     Object.values<{ support: SupportTable }>(kind),
   );
   const ofRoutes = Object.values(httpFilters).flatMap((filter) => filter.ofRoutes?.type ?? []);
+  // The others end their chain, and stand there.
+  const passing = Object.keys(networkFilters).filter((type) => !networkFilters[type]!.isTerminal);
   const actions = Object.values(httpFilters).flatMap(({ matcherActions = [] }) => matcherActions);
   return {
     ...SUPPORT,
@@ -48,7 +51,8 @@ export function supportWith({
     [HTTP_FILTER]: withTypes(HTTP_FILTER, 'typed_config', Object.keys(httpFilters)),
     [DELEGATED_FILTER]: withTypes(DELEGATED_FILTER, 'typed_config', Object.keys(httpFilters)),
     [DEFAULT_FILTER]: withTypes(DEFAULT_FILTER, 'default_config', Object.keys(httpFilters)),
-    [DISCOVERED_FILTER]: withTypes(DISCOVERED_FILTER, 'typed_config', Object.keys(httpFilters)),
+    [DEFAULT_NETWORK_FILTER]: withTypes(DEFAULT_NETWORK_FILTER, 'default_config', passing),
+    [DISCOVERED_FILTER]: withTypes(DISCOVERED_FILTER, 'typed_config', [...Object.keys(httpFilters), ...passing]),
     [NETWORK_FILTER]: withTypes(NETWORK_FILTER, 'typed_config', Object.keys(networkFilters)),
     [ROUTE_FILTER]: withTypes(ROUTE_FILTER, 'config', ofRoutes),
     ...Object.fromEntries(

@@ -34,8 +34,18 @@ export class ListenerNeeds {
         discovered === undefined ? [] : filters.lease(configName, discovered, filter.statPrefix),
       );
     });
+    const ofNetworkFilters = chains.flatMap(({ networkFilters }) =>
+      networkFilters.flatMap(({ name, discovered }) =>
+        discovered === undefined ? [] : filters.leaseNetwork(name, discovered),
+      ),
+    );
     const contexts = chains.map(({ tls }) => tls);
-    const leases = [...ofRoutes, ...ofFilters, ...(SecretNeeds.of(contexts, secrets)?.leases ?? [])];
+    const leases = [
+      ...ofRoutes,
+      ...ofFilters,
+      ...ofNetworkFilters,
+      ...(SecretNeeds.of(contexts, secrets)?.leases ?? []),
+    ];
     return leases.length === 0 ? undefined : new ListenerNeeds(leases);
   }
 

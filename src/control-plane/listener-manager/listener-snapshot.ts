@@ -44,6 +44,7 @@ import {
 } from '../../stats/index.ts';
 import type { FilterLeases } from '../filters/filter-configs.ts';
 import { allocateFilterStats } from '../filters/filter-stats.ts';
+import { makeNetworkFilter } from '../filters/network-filter-cells.ts';
 import type { Holdings } from '../holdings.ts';
 import { allocateRouteStats, makeCounter, saidByRoutes } from '../routes/route-stats.ts';
 import type { RouteLeases } from '../routes/route-tables.ts';
@@ -143,13 +144,13 @@ export function makeFilterChain(
   isDefault: boolean,
   deps: ListenerSnapshotDependencies,
 ): FilterChainSnapshot {
-  const { holdings, ticketSecret } = deps;
+  const { ticketSecret } = deps;
   const prefix = listenerStatPrefix(listener);
   return {
     id,
     settings,
     ...makeTerminal(settings.filter, prefix, deps),
-    networkFilters: settings.networkFilters.map((filter) => makeNetworkFilter(filter, holdings)),
+    networkFilters: settings.networkFilters.map((filter) => leaseNetworkFilter(filter, deps)),
     ...(settings.tls === undefined
       ? {}
       : {
@@ -246,6 +247,18 @@ function leaseFilters(
   return ids.length === 0 ? {} : { discoveredFilterIds: ids };
 }
 
+/** The same of a network filter that comes by discovery. */
+function leaseNetworkFilter(
+  settings: NetworkFilterSettings,
+  { holdings, filters }: Pick<ListenerSnapshotDependencies, 'holdings' | 'filters'>,
+): NetworkFilterSnapshot {
+  const { name, discovered } = settings;
+  if (discovered === undefined) return makeNetworkFilter(settings, holdings);
+  const lease = filters.leaseNetwork(name, discovered);
+  holdings.hold(() => lease.release());
+  return { settings, cells: {}, countRecord: 0, discoveredId: lease.id };
+}
+
 /**
  * Secrets are kept for as long as the chain is.
  * @param prefix of the listener's stats, which all of its chains share.
@@ -299,16 +312,6 @@ function countersOfLogs(logged: TerminalFilterSettings | ListenerSettings | UdpP
   const logs = 'reportedLogs' in logged ? (logged.reportedLogs ?? []) : [];
   const ofAttempts = 'upstreamLog' in logged ? (logged.upstreamLog?.reportedLogs ?? []) : [];
   return [...logs, ...ofAttempts].flatMap(({ logger }) => logger.wholeCounters);
-}
-
-function makeNetworkFilter(settings: NetworkFilterSettings, holdings: Holdings): NetworkFilterSnapshot {
-  const { statScope, counters = [], gauges = [], hasSharedCount = false } = settings;
-  const scope = statScope === undefined ? null : holdings.scope(statScope);
-  const cells = {
-    ...Object.fromEntries(counters.map((name) => [name, scope!.counter(name).cell])),
-    ...Object.fromEntries(gauges.map((name) => [name, scope!.gauge(name).cell])),
-  };
-  return { settings, cells, countRecord: hasSharedCount ? holdings.countRecord() : 0 };
 }
 
 function makeListenerFilter(settings: ListenerFilterSettings, holdings: Holdings): ListenerFilterSnapshot {

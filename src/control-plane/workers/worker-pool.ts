@@ -24,7 +24,7 @@ import {
   type MainToWorker,
   type OverloadState,
   type PackedCluster,
-  type PublishedFilter,
+  type PublishedExtension,
   type PublishedRoutes,
   type PublishedScopes,
   packClusters,
@@ -80,7 +80,7 @@ export interface WorkerService {
   /** As they are now: a worker that starts later begins with the state of then. */
   readonly clusters: () => Iterable<ClusterSnapshot>;
   readonly routeTables: () => Iterable<PublishedRoutes>;
-  readonly discoveredFilters: () => Iterable<PublishedFilter>;
+  readonly discoveredFilters: () => Iterable<PublishedExtension>;
   readonly scopeSets: () => Iterable<PublishedScopes>;
   /** The cell of a stat that a worker has met first at run time. */
   readonly dynamicStatCell: (key: DynamicStatKey) => number;
@@ -217,7 +217,7 @@ export class WorkerPool {
   }
 
   /** Brings a filter's configuration to every worker. @param onGone called once, when no request uses the one of its id before it. */
-  publishFilter(filter: PublishedFilter, onGone: () => void): void {
+  publishFilter(filter: PublishedExtension, onGone: () => void): void {
     this.#publish((generation) => ({ type: 'filter', generation, filter }), onGone);
   }
 

@@ -1,13 +1,13 @@
 // Where a connection manager, or one of its upgrades, has its filter chain: one for good, or one that is another whenever a filter of
 // it that comes by discovery is configured anew. A request keeps to the chain that it began with.
 
-import type { HttpFilterSettings } from '../../snapshot/index.ts';
+import type { HttpFilterSettings, PublishedFilter } from '../../snapshot/index.ts';
+import { FilterInUse } from '../filter-in-use.ts';
 import { UpstreamCalls } from '../router/upstream-call.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { type ChainMember, compileMember, FilterChain } from './filter-chain.ts';
 import { ChainContext } from './filter-context.ts';
-import { FilterInUse } from './filter-in-use.ts';
 import type { LocalReply } from './local-reply.ts';
 
 export interface ChainSlot {
@@ -76,7 +76,8 @@ class DiscoveringChain implements ChainSlot {
 
   #join(at: number, filter: HttpFilterSettings, id: number): void {
     const { context } = this.#parts;
-    const leave = context.discoveredFilters.join(id, {
+    const leave = context.discoveredFilters.join<PublishedFilter>(id, {
+      onUnfit: (error) => context.logFault(`a filter of a chain, ${filter.configName}`, error),
       configure: (published) => {
         const { configured = null, cells = {} } = published ?? {};
         const former = this.#uses.get(at);

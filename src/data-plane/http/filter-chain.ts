@@ -4,6 +4,7 @@
 import { WeirError } from '../../base/errors.ts';
 import type { FiltersOfRoute, HttpFilterSettings } from '../../snapshot/index.ts';
 import { Method, type RequestHead } from '../../wasm/http1.ts';
+import type { FilterInUse } from '../filter-in-use.ts';
 import type { RoutesInUse } from '../route/routes-in-use.ts';
 import { type UpstreamCall, UpstreamCalls } from '../router/upstream-call.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
@@ -15,7 +16,6 @@ import type { CountedCluster, CreateFilter, HttpFilter, HttpFilterKind } from '.
 import type { CallReceiver, CallRequest } from './filter-call.ts';
 import { type FilteredPasses, StreamFilterCallbacks } from './filter-callbacks.ts';
 import { ChainContext } from './filter-context.ts';
-import type { FilterInUse } from './filter-in-use.ts';
 import type { FilteredStream } from './filtered-stream.ts';
 import { FILTER_FAULT, hasBody, type LocalReply } from './local-reply.ts';
 import type { ReplyHead } from './reply-head.ts';

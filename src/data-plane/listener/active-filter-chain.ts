@@ -7,7 +7,7 @@ import type { IngressFacts } from '../format/facts.ts';
 import type { DownstreamConnection, DownstreamConnectionOwner } from '../network/downstream-connection.ts';
 import type { FilteredConnectionOwner } from '../network/filtered-connection.ts';
 import type { Refusal } from '../network/network-filter.ts';
-import type { NetworkFilterChain } from '../network/network-filter-chain.ts';
+import type { ConnectionFilters } from '../network/network-filter-chain.ts';
 import type { ExpensiveStream, TerminalFilter } from '../network/terminal-filter.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { RefusedConnection } from './refused-connection.ts';
@@ -31,7 +31,7 @@ export interface FilterChainParts {
   readonly id: number;
   readonly ingress: IngressFacts;
   /** Before the terminal one; null for none. */
-  readonly filters: NetworkFilterChain | null;
+  readonly filters: ConnectionFilters | null;
   /** The terminal one. */
   readonly filter: TerminalFilter;
   /** That the filter asks. */
@@ -44,7 +44,7 @@ export class ActiveFilterChain implements DownstreamConnectionOwner, SecuredOwne
   readonly ingress: IngressFacts;
   readonly #context: WorkerContext;
   readonly #owner: FilterChainOwner;
-  readonly #filters: NetworkFilterChain | null;
+  readonly #filters: ConnectionFilters | null;
   readonly #filter: TerminalFilter;
   readonly #drain: ListenerDrain;
   /** Null where connections come as they are. */
@@ -73,7 +73,7 @@ export class ActiveFilterChain implements DownstreamConnectionOwner, SecuredOwne
 
   accept(connection: DownstreamConnection): void {
     this.#owner.onConnectionOpened();
-    const refusal = this.#filters === null ? null : this.#filters.admit();
+    const refusal = this.#filters === null ? null : this.#filters.admit(connection);
     if (refusal !== null) {
       this.#refuse(connection, refusal);
       return;
@@ -166,7 +166,7 @@ export class ActiveFilterChain implements DownstreamConnectionOwner, SecuredOwne
   }
 
   onConnectionClosed(connection: DownstreamConnection): void {
-    this.#filters?.release();
+    this.#filters?.release(connection);
     this.#owner.onConnectionClosed(connection);
   }
 

@@ -12,14 +12,16 @@ import type {
   InheritedSockets,
   ListenerSnapshot,
   MatchTree,
+  NetworkFilterSnapshot,
   SecuredChain,
 } from '../../snapshot/index.ts';
 import { LISTENER_STATS, LISTENER_WORKER_STATS } from '../../stats/index.ts';
 import { AccessLog } from '../access-log/access-log.ts';
 import { ListenerDrain } from '../drains.ts';
 import type { IngressFacts } from '../format/facts.ts';
+import { DiscoveringFilters } from '../network/discovering-filters.ts';
 import { DownstreamConnection } from '../network/downstream-connection.ts';
-import { NetworkFilterChain } from '../network/network-filter-chain.ts';
+import { type ConnectionFilters, NetworkFilterChain } from '../network/network-filter-chain.ts';
 import { LimitedReads } from '../network/shared-reads.ts';
 import type { ExpensiveStream, TerminalFilter } from '../network/terminal-filter.ts';
 import type { Overload } from '../overload.ts';
@@ -61,6 +63,7 @@ const {
   downstream_listener_filter_remote_close,
   downstream_pre_cx_active,
   downstream_pre_cx_timeout,
+  network_extension_config_missing,
   no_filter_chain_match,
 } = LISTENER_STATS.index;
 const WORKER = LISTENER_WORKER_STATS.index;
@@ -173,11 +176,20 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
     return new ActiveFilterChain(context, this, {
       id: chain.id,
       ingress,
-      filters: NetworkFilterChain.compile(context, this.#clusters, chain.networkFilters, ingress),
+      filters: this.#networkFilters(chain.networkFilters, ingress),
       filter: this.#createFilter(chain, ingress, drain),
       drain,
       security: tls === undefined ? null : { snapshot: tls, timeoutMs },
     });
+  }
+
+  #networkFilters(snapshots: readonly NetworkFilterSnapshot[], ingress: IngressFacts): ConnectionFilters | null {
+    const context = this.#context;
+    if (snapshots.every(({ discoveredId }) => discoveredId === undefined)) {
+      return NetworkFilterChain.compile(context, this.#clusters, snapshots, ingress);
+    }
+    const onMissing = (): void => this.#count(network_extension_config_missing, 1);
+    return new DiscoveringFilters(context, this.#clusters, snapshots, ingress, onMissing);
   }
 
   /** Has new connections meet the chains of another snapshot, which differs in nothing else. */

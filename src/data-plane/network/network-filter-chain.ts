@@ -1,4 +1,5 @@
-// The network filters before the terminal one of a chain, in one worker: who is let in, and what each connection passes.
+// The network filters before the terminal one of a chain, in one worker, as they are configured at one time: who is let in, and what each
+// connection passes.
 
 import type { NetworkFilterSnapshot } from '../../snapshot/index.ts';
 import type { IngressFacts } from '../format/facts.ts';
@@ -12,14 +13,52 @@ import { ChainFilterContext } from './network-filter-context.ts';
 
 export type CreateNetworkFilter = (callbacks: NetworkFilterCallbacks) => NetworkFilter;
 
-export class NetworkFilterChain {
+/** What a filter chain has of network filters. */
+export interface ConnectionFilters {
+  /** Connections that wait for a filter. */
+  readonly waitingCount: number;
+  /** Takes a place at every filter, or none. @returns why there is none; null for a connection that may go on. */
+  admit(connection: DownstreamConnection): Refusal | null;
+  /** A connection that was admitted is over. */
+  release(connection: DownstreamConnection): void;
+  /** Has a connection pass the filters, at the end of which its owner gets it; perhaps within this call. */
+  begin(connection: DownstreamConnection, owner: FilteredConnectionOwner): void;
+  destroyConnections(): void;
+  /** No connection is left. */
+  close(): void;
+}
+
+/** A filter, made of its configuration. */
+export interface MadeFilter {
+  readonly filter: CompiledNetworkFilter;
+  readonly readsData: boolean;
+  readonly context: ChainFilterContext;
+}
+
+/** @throws what its code does. */
+export function makeFilter(context: WorkerContext, snapshot: NetworkFilterSnapshot): MadeFilter {
+  const { name, settings } = snapshot.settings;
+  const kind = context.networkFilters[name];
+  // Main has let no other name through.
+  if (kind === undefined || kind.isTerminal) throw new Error(`${name} is no filter before a terminal one`);
+  const ofFilter = new ChainFilterContext(context, snapshot);
+  try {
+    const filter = kind.compile(settings, ofFilter);
+    return { filter, readsData: filter.readsData ?? kind.readsData, context: ofFilter };
+  } catch (error) {
+    ofFilter.close();
+    throw error;
+  }
+}
+
+export class NetworkFilterChain implements ConnectionFilters {
   readonly calls: UpstreamCalls;
   readonly ingress: IngressFacts;
   readonly create: readonly CreateNetworkFilter[];
   /** Bytes of its connections pass the filters. */
   readonly readsData: boolean;
   readonly #context: WorkerContext;
-  readonly #contexts: readonly ChainFilterContext[];
+  readonly #made: readonly MadeFilter[];
   readonly #gates: readonly CompiledNetworkFilter[];
   /** Those that the terminal filter has not got yet. */
   readonly #waiting = new Set<FilteredConnection>();
@@ -31,44 +70,26 @@ export class NetworkFilterChain {
     snapshots: readonly NetworkFilterSnapshot[],
     ingress: IngressFacts,
   ): NetworkFilterChain | null {
-    return snapshots.length === 0 ? null : new NetworkFilterChain(context, clusters, snapshots, ingress);
+    if (snapshots.length === 0) return null;
+    const made = snapshots.map((snapshot) => makeFilter(context, snapshot));
+    return new NetworkFilterChain(context, new UpstreamCalls(context, clusters), made, ingress);
   }
 
-  private constructor(
-    context: WorkerContext,
-    clusters: ClusterMap,
-    snapshots: readonly NetworkFilterSnapshot[],
-    ingress: IngressFacts,
-  ) {
+  constructor(context: WorkerContext, calls: UpstreamCalls, made: readonly MadeFilter[], ingress: IngressFacts) {
     this.#context = context;
     this.ingress = ingress;
-    this.calls = new UpstreamCalls(context, clusters);
-    const contexts: ChainFilterContext[] = [];
-    const filters: CompiledNetworkFilter[] = [];
-    let readsData = false;
-    for (const snapshot of snapshots) {
-      const { name, settings } = snapshot.settings;
-      const kind = context.networkFilters[name];
-      // Main has let no other name through.
-      if (kind === undefined || kind.isTerminal) throw new Error(`${name} is no filter before a terminal one`);
-      const ofFilter = new ChainFilterContext(context, snapshot);
-      contexts.push(ofFilter);
-      const filter = kind.compile(settings, ofFilter);
-      filters.push(filter);
-      if (filter.readsData ?? kind.readsData) readsData = true;
-    }
-    this.#contexts = contexts;
-    this.readsData = readsData;
+    this.calls = calls;
+    this.#made = made;
+    const filters = made.map(({ filter }) => filter);
+    this.readsData = made.some(({ readsData }) => readsData);
     this.#gates = filters.filter(({ admit }) => admit !== undefined);
     this.create = filters.flatMap(({ create }) => create ?? []);
   }
 
-  /** Connections that wait for a filter. */
   get waitingCount(): number {
     return this.#waiting.size;
   }
 
-  /** Takes a place at every filter, or none. @returns why there is none; null for a connection that may go on. */
   admit(): Refusal | null {
     for (const [index, gate] of this.#gates.entries()) {
       const refusal = gate.admit!();
@@ -79,12 +100,10 @@ export class NetworkFilterChain {
     return null;
   }
 
-  /** A connection that was admitted is over. */
   release(): void {
     for (const gate of this.#gates) gate.release?.();
   }
 
-  /** Has a connection pass the filters, at the end of which its owner gets it; perhaps within this call. */
   begin(connection: DownstreamConnection, owner: FilteredConnectionOwner): void {
     if (this.create.length === 0) {
       owner.onFiltersPassed(connection);
@@ -105,6 +124,6 @@ export class NetworkFilterChain {
   }
 
   close(): void {
-    for (const context of this.#contexts) context.close();
+    for (const { context } of this.#made) context.close();
   }
 }

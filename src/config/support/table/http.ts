@@ -23,6 +23,17 @@ const XFF = 'proxy.extensions.http.original_ip_detection.xff.v3.XffConfig';
 const CUSTOM_HEADER = 'proxy.extensions.http.original_ip_detection.custom_header.v3.CustomHeaderConfig';
 
 /** The rows that both sides have in common. */
+/** Where a filter comes from whose configuration is a resource of its own. */
+const DISCOVERED_FILTER: MessageSupport = {
+  otherwise: rejected(),
+  fields: {
+    config_source: supported(),
+    default_config: extensions([]),
+    apply_default_config_without_warming: supported(),
+    type_urls: supported(),
+  },
+};
+
 export const HTTP2_FIELDS: MessageSupport['fields'] = {
   hpack_table_size: supported('up to 65536'),
   max_concurrent_streams: supported('1024 when absent'),
@@ -360,15 +371,8 @@ export const HTTP_SUPPORT: SupportTable = {
       disabled: supported(),
     },
   },
-  'proxy.config.core.v3.ExtensionConfigSource (HTTP filter)': {
-    otherwise: rejected(),
-    fields: {
-      config_source: supported(),
-      default_config: extensions([]),
-      apply_default_config_without_warming: supported(),
-      type_urls: supported(),
-    },
-  },
+  'proxy.config.core.v3.ExtensionConfigSource (HTTP filter)': DISCOVERED_FILTER,
+  'proxy.config.core.v3.ExtensionConfigSource (network filter)': DISCOVERED_FILTER,
   // What comes by discovery.
   'proxy.config.core.v3.TypedExtensionConfig': {
     otherwise: rejected(),

@@ -175,7 +175,7 @@ export const LISTENER_SUPPORT: SupportTable = {
   'proxy.config.listener.v3.Filter': {
     otherwise: rejected(),
     fields: {
-      config_discovery: rejected('filters stand in their chain'),
+      config_discovery: supportedAs('network filter', 'see docs/xds.md'),
       deprecated_v1: rejected('use typed_config'),
       name: supported(),
       config: supported(READ_AS_TYPED),

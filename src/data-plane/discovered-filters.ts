@@ -1,19 +1,21 @@
-// The configurations of HTTP filters of a worker that are resources of their own, by their ids. Whichever chain has such a filter
-// makes one of its own out of each configuration.
+// The configurations of HTTP and network filters of a worker that are resources of their own, by their ids. Whichever chain has such a
+// filter makes one of its own out of each configuration.
 
-import type { PublishedFilter } from '../../snapshot/index.ts';
+import type { PublishedExtension } from '../snapshot/index.ts';
 
 /** A filter of a chain. */
-export interface DiscoveredMember {
+export interface DiscoveredMember<Published extends PublishedExtension = PublishedExtension> {
   /**
    * Requests that begin from now on meet the filter so. What it throws leaves all of this member as it was.
    * @returns what retires the one before it: that calls `onGone` once, when its last request has ended.
    */
-  configure(published: PublishedFilter | null): (onGone: () => void) => void;
+  configure(published: Published | null): (onGone: () => void) => void;
+  /** A chain has been opened while one is in force that it cannot take in: it has none until another comes. */
+  onUnfit(error: unknown): void;
 }
 
 interface Slot {
-  published: PublishedFilter | null;
+  published: PublishedExtension | null;
   /** With what each still has to tell, when it gives up a configuration in whose place it could not take another. */
   readonly members: Map<DiscoveredMember, (() => void)[]>;
 }
@@ -22,9 +24,15 @@ export class DiscoveredFilters {
   readonly #slots = new Map<number, Slot>();
 
   /** A chain has this filter, as the configuration of the moment says. @returns what ends that, once. */
-  join(id: number, member: DiscoveredMember): () => void {
+  join<Published extends PublishedExtension>(id: number, typed: DiscoveredMember<Published>): () => void {
+    // Under one id come filters of one kind.
+    const member = typed as unknown as DiscoveredMember;
     const slot = this.#slot(id);
-    member.configure(slot.published);
+    try {
+      member.configure(slot.published);
+    } catch (error) {
+      member.onUnfit(error);
+    }
     const owed: (() => void)[] = [];
     slot.members.set(member, owed);
     return () => {
@@ -39,7 +47,7 @@ export class DiscoveredFilters {
    * @param onGone called once, in a later turn, when nothing uses what there was, also where this cannot be taken in.
    * @throws what makes a chain keep the one before; the others have taken it in.
    */
-  publish(published: PublishedFilter, onGone: () => void): void {
+  publish(published: PublishedExtension, onGone: () => void): void {
     this.#configure(this.#slot(published.id), published, onGone);
   }
 
@@ -51,7 +59,7 @@ export class DiscoveredFilters {
   }
 
   /** @throws the first of what members throw, when the others have taken it in: those keep what they had until another comes. */
-  #configure(slot: Slot, published: PublishedFilter | null, onGone: () => void): void {
+  #configure(slot: Slot, published: PublishedExtension | null, onGone: () => void): void {
     slot.published = published;
     let left = slot.members.size + 1;
     const onOneGone = (): void => {

@@ -1,7 +1,7 @@
-// What a chain has made of one configuration of a filter that comes by discovery. A request keeps to the one that it began with until it
-// is over; one that has been replaced gives everything back when its last request has ended.
+// What a chain has made of one configuration of a filter that comes by discovery. A request, or a connection, keeps to the one that it began
+// with until it is over; one that has been replaced gives everything back when its last request has ended.
 
-import type { Clock } from '../../base/clock.ts';
+import type { Clock } from '../base/clock.ts';
 
 export class FilterInUse {
   readonly #clock: Clock;

@@ -1,19 +1,24 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { DiscoveredFilters, type DiscoveredMember } from '../../../../src/data-plane/http/discovered-filters.ts';
-import type { PublishedFilter } from '../../../../src/snapshot/index.ts';
+import { DiscoveredFilters, type DiscoveredMember } from '../../../src/data-plane/discovered-filters.ts';
+import type { PublishedFilter } from '../../../src/snapshot/index.ts';
 
 const ID = 7;
 
 /** Refuses cells of the name `bad`, and retires what it had when the test says so. */
-class Member implements DiscoveredMember {
+class Member implements DiscoveredMember<PublishedFilter> {
   inUse: PublishedFilter | null = null;
+  unfit: unknown;
   readonly #retired: (() => void)[] = [];
 
   configure(published: PublishedFilter | null): (onGone: () => void) => void {
     if (published !== null && 'bad' in published.cells) throw new Error('it does not compile');
     this.inUse = published;
     return (onGone) => void this.#retired.push(onGone);
+  }
+
+  onUnfit(error: unknown): void {
+    this.unfit = error;
   }
 
   /** The last requests of all that was replaced have ended. */
@@ -70,9 +75,23 @@ describe('configurations of filters in a worker', () => {
     assert.deepEqual(gone, ['bad']);
   });
 
+  it('in force that a chain cannot take in which has just been opened leave it without, until another comes', () => {
+    const { filters, gone, publish } = world();
+    publish('bad');
+    const member = new Member();
+    filters.join(ID, member);
+    assert.match(String(member.unfit), /does not compile/);
+    assert.equal(member.inUse, null);
+    const second = publish('second');
+    member.finish();
+    assert.equal(member.inUse, second);
+    assert.deepEqual(gone, ['bad', 'second']);
+  });
+
   it('reach all other chains where one cannot take them in', () => {
     const { filters, gone, publish } = world();
     const broken: DiscoveredMember = {
+      onUnfit: assert.fail,
       configure(published) {
         if (published !== null) throw new Error('it does not compile');
         return (onGone) => onGone();
