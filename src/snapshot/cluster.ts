@@ -590,16 +590,3 @@ export interface LookupLimit {
   /** After which nobody waits any more, whatever has become of the lookup. */
   readonly waitMs: number;
 }
-
-/** Of one among those of an aggregate cluster whose requests would have to name its members. */
-export function givesNoHosts(name: string): string {
-  return `cluster "${name}" gives no hosts here: requests of its own name them`;
-}
-
-/** Requests and connections name their members, and no balancer chooses. */
-export function namesMembers({
-  originalDst,
-  forwardProxy,
-}: Pick<ClusterSettings, 'originalDst' | 'forwardProxy'>): boolean {
-  return originalDst !== null || forwardProxy !== undefined;
-}

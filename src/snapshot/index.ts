@@ -1,5 +1,6 @@
 export type { RetryBudget } from '../base/circuit-limits.ts';
 export type { MetadataMatch, ValueMatch } from '../base/metadata-match.ts';
+export { givesNoHosts, namesMembers } from '../base/named-members.ts';
 export type { Fraction, RuntimeSetting, RuntimeTexts } from '../base/runtime.ts';
 export type { StringMatch } from '../base/string-match.ts';
 export type {
@@ -58,7 +59,7 @@ export type {
   UpstreamHttp2,
   ZoneRoutingSettings,
 } from './cluster.ts';
-export { givesNoHosts, NO_CELLS, namesMembers } from './cluster.ts';
+export { NO_CELLS } from './cluster.ts';
 export type {
   ConfigSourceSettings,
   FileSourceSettings,

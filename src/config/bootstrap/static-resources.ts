@@ -1,7 +1,8 @@
 // Clusters and listeners of the bootstrap. Clusters come first: routes may only name those that exist.
 
 import { cycleThrough } from '../../base/cycle.ts';
-import { type ClusterSettings, givesNoHosts, type ListenerSettings, namesMembers } from '../../snapshot/index.ts';
+import { givesNoHosts, namesMembers } from '../../base/named-members.ts';
+import type { ClusterSettings, ListenerSettings } from '../../snapshot/index.ts';
 import type { Bootstrap } from '../proto/generated/messages.ts';
 import { type ConvertedBindConfig, convertBindConfig } from '../resources/bind-config.ts';
 import { convertCluster } from '../resources/cluster.ts';
