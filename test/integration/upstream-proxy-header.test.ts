@@ -135,6 +135,11 @@ describe('a cluster with PROXY headers', () => {
     assert.deepEqual(clusterErrors(clusterNamed('web', { ...withHeader({}), transport_socket_matches })), [
       `${AT}.transport_socket_matches: cannot stand beside a transport_socket with a PROXY header`,
     ]);
+    const inMatch = { transport_socket_matches: [{ name: 'all', ...withHeader({}) }] };
+    assert.deepEqual(clusterErrors(clusterNamed('web', inMatch)), [
+      `${AT}.transport_socket_matches[0].transport_socket.typed_config: ` +
+        '"envoy.transport_sockets.upstream_proxy_protocol" is not supported by this build: a raw buffer or TLS may stand here',
+    ]);
   });
 });
 

@@ -140,7 +140,7 @@ export class SupportCheck {
       if (severity === 'left') return;
       const text = lacking(shown, placeOf(field, anyAt));
       if (holder.is_optional === true) report.add('warning', place, `${text}; it is left out, being optional`);
-      else report.add(severity, place, severity === 'error' ? text : `${text}; ${note}`);
+      else report.add(severity, place, severity === 'error' ? text + (note && `: ${note}`) : `${text}; ${note}`);
     };
   }
 

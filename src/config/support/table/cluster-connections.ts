@@ -239,7 +239,7 @@ export const CLUSTER_CONNECTIONS_SUPPORT: SupportTable = {
     fields: {
       name: supported(),
       config: supported(READ_AS_TYPED),
-      typed_config: extensions([RAW_BUFFER, UPSTREAM_TLS]),
+      typed_config: { ...extensions([RAW_BUFFER, UPSTREAM_TLS]), note: 'a raw buffer or TLS may stand here' },
     },
   },
   'proxy.config.core.v3.UpstreamHttpProtocolOptions': {

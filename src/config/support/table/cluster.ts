@@ -68,7 +68,9 @@ export const CLUSTER_SUPPORT: SupportTable = {
       use_tcp_for_dns_lookups: supported('of dns_resolvers, or of the servers of the bootstrap'),
       cleanup_interval: supported('of ORIGINAL_DST clusters'),
       transport_socket: supportedAs('upstream'),
-      transport_socket_matches: supported('by metadata of endpoints'),
+      transport_socket_matches: supported(
+        'by metadata of endpoints; PROXY headers are of the transport_socket of the cluster alone',
+      ),
       transport_socket_matcher: rejected('transport_socket_matches choose by metadata of endpoints'),
       filters: supported('of upstream connections; this build has none'),
       upstream_config: rejected('this build has one way to make upstream requests'),
