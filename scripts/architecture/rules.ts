@@ -132,6 +132,9 @@ export const OPEN_UNITS: readonly Unit[] = [
   LAYOUT_UNIT,
 ];
 
+/** Beside its front door a unit may have one for those who load it at need; behind it lies what is of no use to others. */
+export const SIDE_DOORS: readonly string[] = ['src/config/exchange.ts'];
+
 /** Modules that may name one another's types in a circle: an owner, what it owns, and what that hands back to it. */
 export const MAX_TYPE_KNOT = 5;
 

@@ -41,44 +41,16 @@ export {
   type DiscoveryService,
   discoveryService,
 } from './discovery/discovery-services.ts';
-export {
-  encodeChangesRequest,
-  encodeStateRequest,
-  NO_NAMES,
-  type NodeMessage,
-  nodeMessage,
-  type RequestNames,
-  requestNames,
-  type StateRequest,
-  stateRequestText,
-} from './discovery/exchange-requests.ts';
-export {
-  openChangesResponse,
-  openStateResponse,
-  type RawResource,
-  type RawResponse,
-  type ReadResponse,
-} from './discovery/exchange-responses.ts';
-export {
-  type CheckOrder,
-  type CheckOrders,
-  encodeCheckOffer,
-  encodeClusterHealth,
-  encodeHealthReport,
-  type FoundHealth,
-  type FoundLocality,
-  HEALTH_DISCOVERY_PATH,
-  type OrderedCheck,
-  openCheckOrders,
+export type { NodeMessage, RequestNames, StateRequest } from './discovery/exchange-requests.ts';
+export type { RawResource, RawResponse, ReadResponse } from './discovery/exchange-responses.ts';
+export type {
+  CheckOrder,
+  CheckOrders,
+  FoundHealth,
+  FoundLocality,
+  OrderedCheck,
 } from './discovery/health-messages.ts';
-export {
-  encodeClusterLoad,
-  encodeReportHead,
-  LOAD_REPORTING_PATH,
-  openReportRequest,
-  type ReportRequest,
-} from './discovery/load-messages.ts';
-export { offerRawResource, readRawResource } from './discovery/read-raw-resource.ts';
+export type { ReportRequest } from './discovery/load-messages.ts';
 export type { ResourceType } from './discovery/resource-type.ts';
 export { buffersOf, digestResponse, type ReadingOrder, type ResponseDigest } from './discovery/response-digest.ts';
 export {
@@ -86,7 +58,6 @@ export {
   openResponse,
   openResponseFile,
 } from './discovery/response-file.ts';
-export { openTextResponse } from './discovery/response-text.ts';
 export { RUNTIME_TYPE, type RuntimeResource } from './discovery/runtime-type.ts';
 export { readStoredResource, rereadResource } from './discovery/stored-resource.ts';
 export { type ConfigFault, type FaultSeverity, formatFault, hasErrors } from './fault.ts';

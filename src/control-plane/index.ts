@@ -7,6 +7,7 @@ export { engines } from './profiling/engines.ts';
 export { type ProfileKind, type ProfilerAnswer, Profilers } from './profiling/profilers.ts';
 export { type Contention, measureContention } from './server/contention.ts';
 export type { MemoryReport } from './server/memory-report.ts';
+export { loadPartsAtNeed } from './server/parts-at-need.ts';
 export { FIRST_OF_ALL, type ParentLoad, type RestartFacts } from './server/restart-facts.ts';
 export { Server, type ServerDependencies } from './server/server.ts';
 export type { ServerState } from './server/server-state.ts';

@@ -12,7 +12,7 @@ import { type SystemCalls, trimAllocator } from '../base/system-calls.ts';
 import { formatVersion, revisionNumber, type Version } from '../base/version.ts';
 import type { ServerOptions } from '../cli/index.ts';
 import type { LoadBootstrapResult } from '../config/index.ts';
-import { Server, WorkerPool } from '../control-plane/index.ts';
+import { loadPartsAtNeed, Server, WorkerPool } from '../control-plane/index.ts';
 import { loadStatSinkKinds } from '../extensions/stat-sink-registry.ts';
 import type { LogDestination, Loggers } from '../log/index.ts';
 import type { RunningAdmin } from './admin.ts';
@@ -85,12 +85,16 @@ export class RunningProxy {
   async start(options: ServerOptions, loaded: LoadBootstrapResult, epoch?: Epoch): Promise<void> {
     const { version, log, systemCalls } = this.#parts;
     const bootstrap = loaded.bootstrap!;
-    const statSinkKinds = await loadStatSinkKinds(bootstrap.statSinks);
+    const [statSinkKinds, parts] = await Promise.all([
+      loadStatSinkKinds(bootstrap.statSinks),
+      loadPartsAtNeed(bootstrap),
+    ]);
     // The configuration is a good one: from here on the process before this one gives way.
     const inherited = await epoch?.stopAdminOfParent(bootstrap.admin?.address);
     if (this.#isStopping) throw new WeirError('WEIR_STOPPED', 'stopped before it was started');
     const server = new Server({
       bootstrap,
+      parts,
       workers: this.#workers,
       loggers: log.loggers,
       clock: this.#clock,

@@ -64,6 +64,7 @@ async function startServer(
   const bootstrap = mustLoad(bootstrapFor(upstream, address));
   const server = new Server({
     bootstrap,
+    parts: {},
     workers,
     loggers,
     clock: SYSTEM_CLOCK,

@@ -430,6 +430,7 @@ class ChurnBench implements AsyncDisposable {
     const workers = new WorkerPool({ concurrency: this.#options.workers, loggers, clock: SYSTEM_CLOCK, faults });
     this.#server = new Server({
       bootstrap: mustLoad(this.#bootstrap()),
+      parts: {},
       workers,
       loggers,
       clock: SYSTEM_CLOCK,

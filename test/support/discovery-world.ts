@@ -1,11 +1,7 @@
 // What takes resources in by discovery, with a clock, stats, and a source that a test plays.
 
-import {
-  type DiscoverableResources,
-  type DiscoveredResponse,
-  offerRawResource,
-  UnknownFieldPolicy,
-} from '../../src/config/index.ts';
+import { offerRawResource } from '../../src/config/exchange.ts';
+import { type DiscoverableResources, type DiscoveredResponse, UnknownFieldPolicy } from '../../src/config/index.ts';
 import type { ReferringDependencies } from '../../src/control-plane/discovery/feed.ts';
 import type { SubscriptionRequest } from '../../src/control-plane/subscription/subscription.ts';
 import { Loggers } from '../../src/log/index.ts';

@@ -4,6 +4,7 @@ import type { Worker } from 'node:worker_threads';
 import { SYSTEM_CLOCK } from '../../src/base/clock.ts';
 import { errorMessage } from '../../src/base/errors.ts';
 import { FaultBoundary } from '../../src/base/fault-boundary.ts';
+import { loadPartsAtNeed } from '../../src/control-plane/server/parts-at-need.ts';
 import { Server } from '../../src/control-plane/server/server.ts';
 import { WorkerPool } from '../../src/control-plane/workers/worker-pool.ts';
 import { Loggers } from '../../src/log/index.ts';
@@ -28,8 +29,10 @@ export async function runServer(bootstrap: JsonObject, concurrency: number): Pro
   const loggers = new Loggers({ levels: { default: 'info' }, threadId: 0, sink });
   const faults = new FaultBoundary((where, error) => log.push(`a fault in ${where}: ${errorMessage(error)}`));
   const workers = new WorkerPool({ concurrency, loggers, clock: SYSTEM_CLOCK, faults });
+  const loaded = mustLoad(bootstrap);
   const server = new Server({
-    bootstrap: mustLoad(bootstrap),
+    bootstrap: loaded,
+    parts: await loadPartsAtNeed(loaded),
     workers,
     loggers,
     clock: SYSTEM_CLOCK,

@@ -45,9 +45,9 @@ import {
   resourceOf,
 } from './discovery/eds.ts';
 import { ForwardProxyDiscovery } from './discovery/forward-proxy.ts';
+import { LateRedisCluster } from './discovery/late-redis-cluster.ts';
 import { LogicalDnsDiscovery } from './discovery/logical-dns.ts';
 import { type OnDemandMembers, OriginalDstDiscovery } from './discovery/original-dst.ts';
-import { RedisClusterDiscovery } from './discovery/redis-cluster.ts';
 import { StaticDiscovery } from './discovery/static.ts';
 import { StrictDnsDiscovery } from './discovery/strict-dns.ts';
 import { HealthChecker, type HealthCheckTools } from './health-check/health-checker.ts';
@@ -304,7 +304,7 @@ export class ManagedCluster {
 
   /** A worker wants a host that it does not know. @returns why it gets none; undefined when one is on its way, or being looked for. */
   hostWanted(address: IpAddress): HostRefusal | undefined {
-    if (this.#discovery instanceof RedisClusterDiscovery) {
+    if (this.#discovery instanceof LateRedisCluster) {
       this.#discovery.strangerNamed();
       return undefined;
     }
@@ -373,7 +373,7 @@ export class ManagedCluster {
     if (discovery.kind === 'redis') {
       const origin = originOfProbes(settings, this.#tools.systemCalls);
       const tools = { ...this.#tools, origin, credentials: settings.credentials };
-      return new RedisClusterDiscovery(settings.name, discovery, this.cluster.stats, tools, listener);
+      return new LateRedisCluster(settings.name, discovery, this.cluster.stats, tools, listener);
     }
     if (!('targets' in discovery)) return new StaticDiscovery(hosts, listener);
     const Discovery = discovery.kind === 'strict-dns' ? StrictDnsDiscovery : LogicalDnsDiscovery;

@@ -7,17 +7,19 @@
 import { errorMessage } from '../../base/errors.ts';
 import { TimeSlice } from '../../base/time-slice.ts';
 import {
-  type CheckOrder,
-  type CheckOrders,
-  type DiscoverableResources,
   encodeCheckOffer,
   encodeClusterHealth,
   encodeHealthReport,
   HEALTH_DISCOVERY_PATH,
-  type NodeMessage,
   openCheckOrders,
-  type ServiceStreamSettings,
-  type UnknownFieldPolicy,
+} from '../../config/exchange.ts';
+import type {
+  CheckOrder,
+  CheckOrders,
+  DiscoverableResources,
+  NodeMessage,
+  ServiceStreamSettings,
+  UnknownFieldPolicy,
 } from '../../config/index.ts';
 import { ServerLink, type ServerLinkDependencies } from '../subscription/management-server/server-link.ts';
 import { DelegatedCluster, type DelegationTools } from './delegated-cluster.ts';

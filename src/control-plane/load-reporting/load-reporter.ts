@@ -11,15 +11,8 @@ import { errorMessage } from '../../base/errors.ts';
 import type { FaultBoundary } from '../../base/fault-boundary.ts';
 import { TimeSlice } from '../../base/time-slice.ts';
 import { withinTime } from '../../base/within-time.ts';
-import {
-  encodeClusterLoad,
-  encodeReportHead,
-  LOAD_REPORTING_PATH,
-  type NodeMessage,
-  openReportRequest,
-  type ReportRequest,
-  type ServiceStreamSettings,
-} from '../../config/index.ts';
+import { encodeClusterLoad, encodeReportHead, LOAD_REPORTING_PATH, openReportRequest } from '../../config/exchange.ts';
+import type { NodeMessage, ReportRequest, ServiceStreamSettings } from '../../config/index.ts';
 import type { Logger } from '../../log/index.ts';
 import { ServerLink, type ServerLinkDependencies } from '../subscription/management-server/server-link.ts';
 import type { LoadLedger, TakenLoad } from './load-ledger.ts';

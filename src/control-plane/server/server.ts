@@ -26,16 +26,16 @@ import { LbKernel, LbTables } from '../../wasm/lb.ts';
 import { SharedMemoryOwner } from '../../wasm/shared-memory-owner.ts';
 import { ClusterManager } from '../cluster-manager/cluster-manager.ts';
 import { originOfProbes } from '../cluster-manager/health-check/probe-origin.ts';
-import { DynamicResources } from '../discovery/dynamic-resources.ts';
+import type { DynamicResources } from '../discovery/dynamic-resources.ts';
 import { OnDemandClusters } from '../discovery/on-demand-clusters.ts';
 import { DnsResolvers } from '../dns/resolvers.ts';
 import { type ConnectionsLeft, tellConnectionsLeft } from '../drain/connections-left.ts';
 import { DrainManager } from '../drain/drain-manager.ts';
 import { FilterConfigs } from '../filters/filter-configs.ts';
-import { healthDelegation } from '../health-delegation/health-delegation.ts';
+import type { HealthDelegate } from '../health-delegation/health-delegate.ts';
 import { ListenerManager } from '../listener-manager/listener-manager.ts';
 import { TicketSecret } from '../listener-manager/ticket-secret.ts';
-import { loadReporting } from '../load-reporting/load-reporting.ts';
+import type { LoadReporter } from '../load-reporting/load-reporter.ts';
 import { connectionLimitOf, makeOverloadManager } from '../overload/make.ts';
 import type { OverloadManager } from '../overload/overload-manager.ts';
 import { RouteTables } from '../routes/route-tables.ts';
@@ -45,7 +45,6 @@ import { Secrets } from '../secrets/secrets.ts';
 import type { StatSinkKinds } from '../stat-sinks/stat-sink-kind.ts';
 import { StatSinks } from '../stat-sinks/stat-sinks.ts';
 import { FileWatches } from '../subscription/file-watches.ts';
-import type { LateService } from '../subscription/management-server/late-service.ts';
 import type { SourceReport } from '../subscription/source-report.ts';
 import { Sources } from '../subscription/sources.ts';
 import { hashOfVersions } from '../subscription/subscription-stats.ts';
@@ -61,6 +60,7 @@ import { InitManager } from './init-manager.ts';
 import { LoadedConfig } from './loaded-config.ts';
 import { LoopStats } from './loop-stats.ts';
 import { type MemoryReport, memoryReport } from './memory-report.ts';
+import type { PartsAtNeed } from './parts-at-need.ts';
 import { FIRST_OF_ALL, type ParentLoad, type RestartFacts } from './restart-facts.ts';
 import { ServerGauges } from './server-gauges.ts';
 import type { ServerState } from './server-state.ts';
@@ -69,6 +69,8 @@ import { listenerTarget, runtimeTargets, type Unready, unready } from './unready
 
 export interface ServerDependencies {
   readonly bootstrap: BootstrapConfig;
+  /** As loadPartsAtNeed gives them for the bootstrap. */
+  readonly parts: PartsAtNeed;
   /** Its threads have been started, and wait. */
   readonly workers: WorkerPool;
   readonly loggers: Loggers;
@@ -123,13 +125,14 @@ export class Server {
   readonly #connectionsLeft: ConnectionsLeft;
   /** Undefined where the bootstrap has none. */
   readonly #overload: OverloadManager | undefined;
-  readonly #dynamicResources: DynamicResources;
+  /** Undefined where neither clusters nor listeners come from outside. */
+  readonly #dynamicResources: DynamicResources | undefined;
   readonly #onDemandClusters: OnDemandClusters;
   readonly #sources: Sources;
   /** Undefined where nobody is told of load. */
-  readonly #loadReporting: LateService | undefined;
+  readonly #loadReporter: LoadReporter | undefined;
   /** Undefined where nobody has hosts checked. */
-  readonly #healthDelegation: LateService | undefined;
+  readonly #healthDelegate: HealthDelegate | undefined;
   readonly #fileWatches: FileWatches;
   readonly #tlsReloads: TlsReloads;
   readonly statSinks: StatSinks;
@@ -191,7 +194,7 @@ export class Server {
       threadFlags: deps.workers.threadFlags,
     });
     const subscriptions = this.#sources;
-    const reporting = loadReporting(bootstrap, {
+    const reporting = deps.parts.loadReporting?.(bootstrap, {
       resolvers,
       stats: this.stats,
       clock,
@@ -200,7 +203,7 @@ export class Server {
       cluster: (name) => this.clusterManager.cluster(name),
       buildVersion: deps.versionText,
     });
-    this.#loadReporting = reporting?.service;
+    this.#loadReporter = reporting?.reporter;
     const lbKernel = new LbKernel(this.memory.shared, this.#lbModule);
     const runtime = new Runtime({
       stats: this.stats,
@@ -250,7 +253,7 @@ export class Server {
       locality: bootstrap.node.locality,
     });
     const { checking } = this.clusterManager;
-    this.#healthDelegation = healthDelegation(bootstrap, {
+    this.#healthDelegate = deps.parts.healthDelegation?.(bootstrap, {
       resolvers,
       stats: this.stats,
       clock,
@@ -338,19 +341,22 @@ export class Server {
       onDeprecatedFields,
     });
     this.clusterManager.onActivated = (name) => this.#onDemandClusters.activated(name);
-    this.#dynamicResources = new DynamicResources({
-      isOnDemand: (cluster) => this.#onDemandClusters.has(cluster),
-      settings: bootstrap.dynamicResources,
-      discoverable: () => this.config.bootstrap.discoverable,
-      clusters: this.clusterManager,
-      listeners: this.listenerManager,
-      stats: this.stats,
-      clock,
-      hash,
-      log: loggers.get('config'),
-      subscriptions,
-      onDeprecatedFields,
-    });
+    const { DynamicResources } = deps.parts;
+    this.#dynamicResources =
+      DynamicResources &&
+      new DynamicResources({
+        isOnDemand: (cluster) => this.#onDemandClusters.has(cluster),
+        settings: bootstrap.dynamicResources,
+        discoverable: () => this.config.bootstrap.discoverable,
+        clusters: this.clusterManager,
+        listeners: this.listenerManager,
+        stats: this.stats,
+        clock,
+        hash,
+        log: loggers.get('config'),
+        subscriptions,
+        onDeprecatedFields,
+      });
     const managers = { clusters: this.clusterManager, listeners: this.listenerManager, runtime };
     this.#tlsReloads = new TlsReloads({
       stats: this.stats,
@@ -501,7 +507,7 @@ export class Server {
     const clustersAreReady = this.#init.add('cluster manager');
     const { listeners, messages, runtimeLayers } = this.bootstrap;
     const layersAreReady = runtimeTargets(runtimeLayers).map((target) => this.#init.add(target));
-    const discoveryIsDone = this.#dynamicResources.hasListeners ? this.#init.add('LDS') : (): void => {};
+    const discoveryIsDone = this.#dynamicResources?.hasListeners ? this.#init.add('LDS') : (): void => {};
     const listenersAreReady = listeners.map(({ name }) => this.#init.add(listenerTarget(name)));
     this.#init.begin();
     this.#gauges.update();
@@ -546,15 +552,15 @@ export class Server {
     const open = async (): Promise<void> => {
       await clustersAreWarm;
       clustersAreReady();
-      this.#loadReporting?.start();
-      this.#healthDelegation?.start();
+      this.#loadReporter?.start();
+      this.#healthDelegate?.start();
       const opening = listeners.map((listener, at) =>
         this.listenerManager.addStatic(listener, messages.listeners[at]).then(listenersAreReady[at]),
       );
       // The first of the configuration that fails is told of, whichever fails first.
       await Promise.allSettled(opening);
       await Promise.all(opening);
-      if (!this.#isStopping) await this.#dynamicResources.discoverListeners();
+      if (!this.#isStopping) await this.#dynamicResources?.discoverListeners();
       if (!this.#isStopping) await this.listenerManager.whenNoneWaits();
       discoveryIsDone();
     };
@@ -585,7 +591,7 @@ export class Server {
     const started = Promise.withResolvers<void>();
     const isWarm = this.clusterManager.start(started.promise);
     // Behind those of the bootstrap, by whose names the others may not go.
-    started.resolve(this.#dynamicResources.discoverClusters());
+    started.resolve(this.#dynamicResources?.discoverClusters());
     return isWarm;
   }
 
@@ -627,14 +633,14 @@ export class Server {
   async stop(graceMs: number): Promise<void> {
     this.#isStopping = true;
     this.updates.stop();
-    this.#dynamicResources.close();
+    this.#dynamicResources?.close();
     this.#onDemandClusters.close();
     this.scopeSets.close();
     this.routeTables.close();
     this.secrets.close();
     this.filterConfigs.close();
     this.#sources.close();
-    this.#healthDelegation?.close();
+    this.#healthDelegate?.close();
     this.#flush.stop();
     this.statSinks.eventStream?.close();
     this.runtime.close();
@@ -650,7 +656,7 @@ export class Server {
     this.#watchdog.close();
     this.#loopStats.close();
     // Behind the last request, and before the last flush, which has its counts.
-    await this.#loadReporting?.finish();
+    await this.#loadReporter?.finish();
     this.#sinksClosed ??= this.statSinks.close(() => this.#flush.finish());
     await this.#sinksClosed;
   }

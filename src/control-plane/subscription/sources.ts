@@ -2,13 +2,7 @@
 // thread.
 
 import type { FaultBoundary } from '../../base/fault-boundary.ts';
-import {
-  type DiscoveryService,
-  discoveryService,
-  type NodeMessage,
-  nodeMessage,
-  type UnknownFieldPolicy,
-} from '../../config/index.ts';
+import { type DiscoveryService, discoveryService, type UnknownFieldPolicy } from '../../config/index.ts';
 import type { Logger } from '../../log/index.ts';
 import type { FileSourceSettings, GrpcSourceSettings, RestSourceSettings } from '../../snapshot/index.ts';
 import type { StatsStore } from '../../stats/index.ts';
@@ -39,24 +33,16 @@ export interface SourcesDependencies extends ServerLinkDependencies {
   readonly threadFlags: readonly string[] | undefined;
 }
 
-/** Loaded when the first is to be asked by HTTP. */
-interface RestServers {
-  readonly RestPoll: typeof RestPoll;
-  readonly codec: RestPollDependencies['codec'];
-}
-
-/** Loaded when the first stream of a management server is wanted. */
-interface ManagementServers {
-  readonly DiscoveryMux: typeof DiscoveryMux;
-  readonly ControlPlaneStats: typeof import('./control-plane-stats.ts').ControlPlaneStats;
-}
+/** Loaded when the first server is to be asked. */
+type AtNeed = typeof import('../at-need.ts');
 
 export class Sources implements Subscriptions {
   readonly #deps: SourcesDependencies;
   readonly #gate: RequestGate;
   readonly #reader: ResponseReader;
-  #servers: Promise<ManagementServers> | undefined;
-  #restServers: Promise<RestServers> | undefined;
+  #code: Promise<AtNeed> | undefined;
+  /** Of servers that are asked by HTTP; undefined before the first. */
+  #codec: RestPollDependencies['codec'] | undefined;
   /** By path and folder, and how they are watched: those that somebody asks. */
   readonly #files = new Map<string, FileSource>();
   /** By what they ask, and whom. */
@@ -124,7 +110,7 @@ export class Sources implements Subscriptions {
     service: DiscoveryService,
     request: SubscriptionRequest<Resource>,
   ): Subscription {
-    return this.#later(async () => this.#pollOf(settings, service, request, await this.#loadRest()).subscribe(request));
+    return this.#later(async () => this.#pollOf(settings, service, request, await this.#load()).subscribe(request));
   }
 
   /** @param subscribe when what it needs has been loaded. */
@@ -160,39 +146,20 @@ export class Sources implements Subscriptions {
     };
   }
 
-  #load(): Promise<ManagementServers> {
-    const load = async (): Promise<ManagementServers> => {
-      const [{ DiscoveryMux }, { ControlPlaneStats }] = await Promise.all([
-        import('./management-server/discovery-mux.ts'),
-        import('./control-plane-stats.ts'),
-      ]);
-      return { DiscoveryMux, ControlPlaneStats };
-    };
-    this.#servers ??= load();
-    return this.#servers;
-  }
-
-  #loadRest(): Promise<RestServers> {
-    const load = async (): Promise<RestServers> => {
-      const [{ RestPoll }, { compileHttp1, Http1Codec }] = await Promise.all([
-        import('./rest-server/rest-poll.ts'),
-        import('../../wasm/http1.ts'),
-      ]);
-      return { RestPoll, codec: new Http1Codec(compileHttp1()) };
-    };
-    this.#restServers ??= load();
-    return this.#restServers;
+  #load(): Promise<AtNeed> {
+    this.#code ??= import('../at-need.ts');
+    return this.#code;
   }
 
   #muxOf(
     settings: GrpcSourceSettings,
     of: DiscoveryService | undefined,
-    { DiscoveryMux, ControlPlaneStats }: ManagementServers,
+    { DiscoveryMux, ControlPlaneStats, nodeMessage }: AtNeed,
   ): DiscoveryMux {
     const key = JSON.stringify([of?.typeName ?? null, settings]);
     const known = this.#muxes.get(key);
     if (known !== undefined) return known;
-    const node = this.#nodeFor(settings.transportGeneration);
+    const node = nodeMessage(this.#deps.bootstrap, this.#versionFor(settings.transportGeneration));
     const stats = new ControlPlaneStats(this.#deps.stats, of?.statPrefix ?? '');
     const mux = new DiscoveryMux(settings, of, { ...this.#deps, gate: this.#gate, node, stats });
     this.#muxes.set(key, mux);
@@ -204,19 +171,21 @@ export class Sources implements Subscriptions {
     settings: RestSourceSettings,
     service: DiscoveryService,
     { source: { resourceGeneration } }: Pick<SubscriptionRequest<unknown>, 'source'>,
-    { RestPoll, codec }: RestServers,
+    { RestPoll, Http1Codec, compileHttp1, nodeMessage }: AtNeed,
   ): RestPoll {
     const key = JSON.stringify([service.typeName, resourceGeneration, settings]);
     const known = this.#polls.get(key);
     if (known !== undefined) return known;
-    const node = this.#nodeFor(settings.transportGeneration);
+    const node = nodeMessage(this.#deps.bootstrap, this.#versionFor(settings.transportGeneration));
+    this.#codec ??= new Http1Codec(compileHttp1());
+    const codec = this.#codec;
     const poll = new RestPoll(settings, service, resourceGeneration, { ...this.#deps, gate: this.#gate, node, codec });
     this.#polls.set(key, poll);
     return poll;
   }
 
-  #nodeFor(generation: 'v2' | 'v3'): NodeMessage {
-    const { bootstrap, buildVersion } = this.#deps;
-    return nodeMessage(bootstrap, generation === 'v2' ? buildVersion : undefined);
+  /** What a server is told of the program. */
+  #versionFor(generation: 'v2' | 'v3'): string | undefined {
+    return generation === 'v2' ? this.#deps.buildVersion : undefined;
   }
 }

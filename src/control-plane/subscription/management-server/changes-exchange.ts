@@ -2,7 +2,8 @@
 // answered, whatever is asked for meanwhile. Who wants a name of which the server has told others already has it asked for again, so that
 // it is told again.
 
-import { encodeChangesRequest, type NodeMessage, type ReadResponse } from '../../../config/index.ts';
+import { encodeChangesRequest } from '../../../config/exchange.ts';
+import type { NodeMessage, ReadResponse } from '../../../config/index.ts';
 import type { Exchange, ExchangeType, WantedNames } from './exchange.ts';
 
 /** As a name, it stands for all there are. */

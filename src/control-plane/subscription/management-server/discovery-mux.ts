@@ -8,13 +8,12 @@
 import type { Clock } from '../../../base/clock.ts';
 import { errorMessage } from '../../../base/errors.ts';
 import type { FaultBoundary } from '../../../base/fault-boundary.ts';
+import { openChangesResponse, openStateResponse } from '../../../config/exchange.ts';
 import {
   AGGREGATED_SERVICE,
   DISCOVERY_SERVICES,
   type DiscoveryService,
   type NodeMessage,
-  openChangesResponse,
-  openStateResponse,
   type RawResponse,
   type UnknownFieldPolicy,
 } from '../../../config/index.ts';

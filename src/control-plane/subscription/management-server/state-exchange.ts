@@ -2,14 +2,8 @@
 // by one with its nonce. Where others have come behind it, which a server sends that does not wait for answers, one answer stands for
 // all of them: names are many.
 
-import {
-  encodeStateRequest,
-  NO_NAMES,
-  type NodeMessage,
-  type ReadResponse,
-  type RequestNames,
-  requestNames,
-} from '../../../config/index.ts';
+import { encodeStateRequest, NO_NAMES, requestNames } from '../../../config/exchange.ts';
+import type { NodeMessage, ReadResponse, RequestNames } from '../../../config/index.ts';
 import type { Exchange, ExchangeType, WantedNames } from './exchange.ts';
 
 export class StateExchange implements Exchange {

@@ -5,14 +5,13 @@ import type { Clock } from '../../../base/clock.ts';
 import { errorMessage } from '../../../base/errors.ts';
 import type { FaultBoundary } from '../../../base/fault-boundary.ts';
 import { TimeSlice } from '../../../base/time-slice.ts';
-import {
-  type DiscoveredResponse,
-  offerRawResource,
-  type RawResource,
-  type RawResponse,
-  type ReadResponse,
-  readRawResource,
-  type UnknownFieldPolicy,
+import { offerRawResource, readRawResource } from '../../../config/exchange.ts';
+import type {
+  DiscoveredResponse,
+  RawResource,
+  RawResponse,
+  ReadResponse,
+  UnknownFieldPolicy,
 } from '../../../config/index.ts';
 import type { Logger } from '../../../log/index.ts';
 import { TypeRecord, type TypeReport } from '../source-report.ts';

@@ -10,15 +10,8 @@
 import type { Clock } from '../../../base/clock.ts';
 import type { FaultBoundary } from '../../../base/fault-boundary.ts';
 import { type Random, SYSTEM_RANDOM } from '../../../base/random.ts';
-import {
-  type DiscoveryService,
-  type NodeMessage,
-  openTextResponse,
-  type RawResponse,
-  requestNames,
-  stateRequestText,
-  type UnknownFieldPolicy,
-} from '../../../config/index.ts';
+import { openTextResponse, requestNames, stateRequestText } from '../../../config/exchange.ts';
+import type { DiscoveryService, NodeMessage, RawResponse, UnknownFieldPolicy } from '../../../config/index.ts';
 import type { Logger } from '../../../log/index.ts';
 import type { RestSourceSettings } from '../../../snapshot/index.ts';
 import type { ActiveCluster } from '../../cluster-manager/active-cluster.ts';

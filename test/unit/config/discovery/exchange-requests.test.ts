@@ -3,14 +3,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import {
-  encodeMessage,
-  encodeStateRequest,
-  NO_NAMES,
-  protoSchema,
-  requestNames,
-  stateRequestText,
-} from '../../../../src/config/index.ts';
+import { encodeStateRequest, NO_NAMES, requestNames, stateRequestText } from '../../../../src/config/exchange.ts';
+import { encodeMessage, protoSchema } from '../../../../src/config/index.ts';
 import { decodeMessage } from '../../../../src/config/proto/wire.ts';
 
 const REQUEST = 'proxy.service.discovery.v3.DiscoveryRequest';

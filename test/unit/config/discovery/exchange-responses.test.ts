@@ -3,13 +3,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import {
-  encodeMessage,
-  openChangesResponse,
-  openStateResponse,
-  protoSchema,
-  type RawResource,
-} from '../../../../src/config/index.ts';
+import { openChangesResponse, openStateResponse } from '../../../../src/config/exchange.ts';
+import { encodeMessage, protoSchema, type RawResource } from '../../../../src/config/index.ts';
 
 const DISCOVERY = 'proxy.service.discovery.v3.';
 const CLUSTER_URL = 'type.googleapis.com/envoy.config.cluster.v3.Cluster';

@@ -3,11 +3,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
+import { offerRawResource } from '../../../../src/config/exchange.ts';
 import {
   type DiscoveredResource,
   type DiscoveredResponse,
   disableExtensions,
-  offerRawResource,
   openResponseFile,
   type ResourceType,
   UnknownFieldPolicy,

@@ -8,7 +8,8 @@ import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { FaultBoundary } from '../../../../src/base/fault-boundary.ts';
 import type { RuntimeTexts } from '../../../../src/base/runtime.ts';
-import { Server } from '../../../../src/control-plane/server/server.ts';
+import { DynamicResources } from '../../../../src/control-plane/discovery/dynamic-resources.ts';
+import { Server, type ServerDependencies } from '../../../../src/control-plane/server/server.ts';
 import type { WorkerPool, WorkerService } from '../../../../src/control-plane/workers/worker-pool.ts';
 import { Loggers } from '../../../../src/log/index.ts';
 import type { ListenerSnapshot } from '../../../../src/snapshot/index.ts';
@@ -81,9 +82,14 @@ const LISTENERS = ['first', 'second'].map((name) =>
 interface OpenOptions {
   readonly isReady?: boolean;
   readonly statTags?: readonly { readonly name: string; readonly value: string }[];
+  readonly parts?: ServerDependencies['parts'];
 }
 
-function openServer(t: TestContext, fields: JsonObject = {}, { isReady = true, statTags = [] }: OpenOptions = {}) {
+function openServer(
+  t: TestContext,
+  fields: JsonObject = {},
+  { isReady = true, statTags = [], parts = {} }: OpenOptions = {},
+) {
   const workers = new Workers();
   if (isReady) workers.ready.resolve();
   const clock = new ManualClock();
@@ -100,6 +106,7 @@ function openServer(t: TestContext, fields: JsonObject = {}, { isReady = true, s
       ...('stats_flush_on_admin' in fields ? {} : { stats_flush_interval: `${FLUSH_MS / 1000}s` }),
       ...fields,
     }),
+    parts,
     workers: workers as unknown as WorkerPool,
     loggers,
     clock,
@@ -300,7 +307,8 @@ describe('a server', () => {
       cds_config: write('clusters.json', 'cluster.v3.Cluster', clusterNamed('late')),
       lds_config: write('listeners.json', 'listener.v3.Listener', found),
     };
-    const { server, workers, log } = openServer(t, { node: { id: 'me', cluster: 'us' }, dynamic_resources });
+    const fields = { node: { id: 'me', cluster: 'us' }, dynamic_resources };
+    const { server, workers, log } = openServer(t, fields, { parts: { DynamicResources } });
     const clustersBefore: number[] = [];
     const open = workers.openListener.bind(workers);
     t.mock.method(workers, 'openListener', (listener: ListenerSnapshot) => {
