@@ -256,7 +256,7 @@ export const EQUIVALENT_MUTANTS: readonly EquivalentMutants[] = [
     why: 'A pipe has no port, not even 0.',
   },
   {
-    file: 'src/control-plane/workers/worker-pool.ts',
+    file: 'src/control-plane/workers/open-listeners.ts',
     line: "if (address.kind === 'pipe') await removeStaleSocket(address.path);",
     changes: ["address.kind === 'pipe' → true"],
     why: 'An IP address has no path, and nothing lies where there is none.',

@@ -1,14 +1,12 @@
-// The data-plane threads: started together, kept alive, stopped together. Main thread. It remembers which listeners are
-// open, and asks for the clusters of the moment, so that a worker started after a crash catches up by itself.
+// The data-plane threads: started together, kept alive, stopped together. Main thread. It remembers which listeners are open
+// (open-listeners.ts), and asks for the clusters of the moment, so that a worker started after a crash catches up by itself.
 
-import { closeSync } from 'node:fs';
 import type { HeapInfo } from 'node:v8';
 import { formatAddress, type IpAddress } from '../../base/address.ts';
 import type { Clock } from '../../base/clock.ts';
 import { WeirError } from '../../base/errors.ts';
 import type { FaultBoundary } from '../../base/fault-boundary.ts';
 import type { RuntimeTexts } from '../../base/runtime.ts';
-import { removeStaleSocket } from '../../base/stale-socket.ts';
 import type { Logger, Loggers } from '../../log/index.ts';
 import {
   type ClusterSnapshot,
@@ -41,7 +39,8 @@ import {
   type WorkerWatchdog,
 } from '../../snapshot/index.ts';
 import type { ProfiledHeap, ProfileKind, ProfileOptions, RunningProfile } from '../profiling/profilers.ts';
-import { stackOf } from '../watchdog/stack.ts';
+import { EngineQuestions } from './engine-questions.ts';
+import { OpenListeners } from './open-listeners.ts';
 import { SocketQuestions } from './socket-questions.ts';
 import { StandingOrders } from './standing-orders.ts';
 import { UpdateConfirmations } from './update-confirmations.ts';
@@ -101,33 +100,14 @@ export interface WorkerService {
   readonly onWorkerRestarted: (workerIndex: number) => void;
 }
 
-interface OpenListener {
-  listener: ListenerSnapshot;
-  /** The ports in use, by address; 0 until the first worker has bound it, and for ever for a pipe. */
-  ports: readonly number[];
-}
-
-interface PendingListen {
-  readonly resolve: (ports: readonly number[]) => void;
-  readonly reject: (error: WeirError) => void;
-}
-
 /** A worker keeps the bound of a stop itself, and writes its access logs behind that; beyond this it hangs. */
 const LATE_MS = 2_000;
-/** What tells where a thread is. */
-const STACK_PROFILE: ProfileOptions = { sampleInterval: 1, stackDepth: 64, maxBufferSize: 1000 };
-const STACK_PROFILE_MS = 50;
-/** What is asked of a thread's engine is answered within this, or never. */
-const ANSWER_LIMIT_MS = 2_000;
-/** The same of profiles and snapshots, which take long on large heaps. */
-const PROFILE_LIMIT_MS = 120_000;
-
 export class WorkerPool {
   readonly #deps: WorkerPoolDependencies;
   readonly #log: Logger;
   readonly #workers: (WorkerThread | undefined)[] = [];
-  readonly #listeners = new Map<number, OpenListener>();
-  readonly #pendingListens = new Map<string, PendingListen>();
+  readonly #listeners: OpenListeners;
+  readonly #engines: EngineQuestions;
   readonly #confirmations = new UpdateConfirmations();
   readonly #updates: UpdateQueue;
   readonly #socketQuestions = new SocketQuestions();
@@ -147,6 +127,14 @@ export class WorkerPool {
     this.#updates = new UpdateQueue(deps.faults, (message) => {
       for (const worker of this.#workers) worker?.send(message);
     });
+    this.#listeners = new OpenListeners({
+      workers: this.#workers,
+      tell: (worker, message) => this.#tell(worker, message),
+      areStarting: () => this.#startup !== undefined,
+      faults: deps.faults,
+      log: this.#log,
+    });
+    this.#engines = new EngineQuestions(this.#workers, deps.clock);
     this.#restarts = new WorkerRestarts(deps.concurrency, deps.clock, this.#log, (index) => this.#spawn(index));
     deps.loggers.onLevelsChanged(() => this.#broadcast({ type: 'log-levels', levels: deps.loggers.levels() }));
     for (let index = 0; index < deps.concurrency; index += 1) this.#spawn(index);
@@ -247,28 +235,12 @@ export class WorkerPool {
    * @returns the ports in use by address, 0 for a pipe.
    * @throws WeirError WEIR_LISTEN_FAILED when a worker cannot bind; the caller stops the listener then.
    */
-  async openListener(
+  openListener(
     listener: ListenerSnapshot,
     predecessor: number | null = null,
     inherited: InheritedSockets | null = null,
   ): Promise<readonly number[]> {
-    const ports = listener.settings.addresses.map((address) => (address.kind === 'ip' ? address.port : 0));
-    const open: OpenListener = { listener, ports };
-    this.#listeners.set(listener.id, open);
-    const workerCount = isShared(listener) ? this.#workers.length : 1;
-    const part = (index: number): InheritedSockets | null => sharedOut(inherited, index, workerCount);
-    const first = this.#listen(0, open, predecessor, part(0));
-    if (!isShared(listener)) open.ports = await first;
-    else {
-      // Of a socket that another process had alone the first worker makes one that others may have beside it.
-      if (ports.includes(0) || inherited !== null) open.ports = await first;
-      const others = this.#workers.slice(1).map((_, at) => this.#listen(at + 1, open, predecessor, part(at + 1)));
-      // All of them, so that none opens it after it has been stopped for the failure of another.
-      const results = await Promise.allSettled([first, ...others]);
-      const failed = results.find((result) => result.status === 'rejected');
-      if (failed) throw failed.reason;
-    }
-    return open.ports;
+    return this.#listeners.open(listener, predecessor, inherited);
   }
 
   /**
@@ -276,8 +248,7 @@ export class WorkerPool {
    * @param onApplied called once, when they do in every worker.
    */
   secureListener(listener: ListenerSnapshot, chains: readonly SecuredChain[], onApplied: () => void): void {
-    const open = this.#listeners.get(listener.id);
-    if (open !== undefined) open.listener = listener;
+    this.#listeners.changed(listener);
     this.#publish((generation) => ({ type: 'listener-tls', generation, listenerId: listener.id, chains }), onApplied);
   }
 
@@ -287,8 +258,7 @@ export class WorkerPool {
    * @param onGone called once, when no worker has one of those any more.
    */
   updateChains(listener: ListenerSnapshot, drain: DrainProgress, onGone: () => void): Promise<void> {
-    const open = this.#listeners.get(listener.id);
-    if (open !== undefined) open.listener = listener;
+    this.#listeners.changed(listener);
     return new Promise((resolve) => {
       this.#publish((goneGeneration) => {
         const generation = this.#confirmations.begin(this.#informed(), resolve);
@@ -353,7 +323,7 @@ export class WorkerPool {
    * @param onApplied called once, when no worker has a connection of it any more.
    */
   stopListener(listenerId: number, successor: number | null, drain: DrainProgress, onApplied: () => void): void {
-    this.#listeners.delete(listenerId);
+    this.#listeners.forget(listenerId);
     this.#publish((generation) => ({ type: 'stop-listener', generation, listenerId, successor, drain }), onApplied);
   }
 
@@ -362,7 +332,7 @@ export class WorkerPool {
    * @param leavesPaths of unix sockets to the process that they are shared with.
    */
   stopAccepting(listenerId: number, onApplied: () => void, leavesPaths = false): void {
-    this.#listeners.delete(listenerId);
+    this.#listeners.forget(listenerId);
     this.#publish((generation) => ({ type: 'stop-accepting', generation, listenerId, leavesPaths }), onApplied);
   }
 
@@ -380,55 +350,30 @@ export class WorkerPool {
     });
   }
 
-  /** The heap of each worker that answers soon; also of one that is busy, but not of one that ends meanwhile. */
-  async heapStatistics(): Promise<HeapInfo[]> {
-    const heaps = this.#workers.map((worker) => worker && this.#soon(worker.heapStatistics()));
-    return (await Promise.all(heaps)).filter((heap) => heap !== undefined);
+  /** As of EngineQuestions, like the other questions to engines. */
+  heapStatistics(): Promise<HeapInfo[]> {
+    return this.#engines.heapStatistics();
   }
 
-  /** Has the engines of all workers take profiles. */
-  async startProfile(kind: ProfileKind, options: ProfileOptions): Promise<RunningProfile[]> {
-    const started = this.#workers.map(async (worker, index): Promise<RunningProfile | undefined> => {
-      const handle = worker && (await this.#soon(worker.startProfile(kind, options)));
-      if (handle === undefined) return undefined;
-      const stop = (): Promise<string | undefined> => this.#soon<string>(handle.stop(), PROFILE_LIMIT_MS);
-      return { thread: `worker_${index}`, stop };
-    });
-    return (await Promise.all(started)).filter((profile) => profile !== undefined);
+  startProfile(kind: ProfileKind, options: ProfileOptions): Promise<RunningProfile[]> {
+    return this.#engines.startProfile(kind, options);
+  }
+
+  heaps(): ProfiledHeap[] {
+    return this.#engines.heaps();
+  }
+
+  whereIs(index: number): Promise<string | undefined> {
+    return this.#engines.whereIs(index);
   }
 
   isRunning(index: number): boolean {
     return this.#workers[index]?.isRunning ?? false;
   }
 
-  /** Where a worker is at work, innermost first; undefined when it is nowhere, or does not say. */
-  async whereIs(index: number): Promise<string | undefined> {
-    const worker = this.#workers[index];
-    const handle = worker && (await this.#soon(worker.startProfile('cpu', STACK_PROFILE)));
-    if (handle === undefined) return undefined;
-    await new Promise<void>((resolve) => this.#deps.clock.after(STACK_PROFILE_MS, resolve));
-    const json = await this.#soon<string>(handle.stop());
-    return json === undefined ? undefined : stackOf(json);
-  }
-
   /** Ends a worker that does nothing any more; another takes its place. Resolves when it is gone. */
   async endStuck(index: number, reason: string): Promise<void> {
     await this.#workers[index]?.endStuck(reason);
-  }
-
-  /** The heaps of all workers, to be looked at. */
-  heaps(): ProfiledHeap[] {
-    return this.#workers.flatMap((worker, index) => {
-      if (worker === undefined) return [];
-      return [{ thread: `worker_${index}`, snapshot: () => this.#soon(worker.heapSnapshot(), PROFILE_LIMIT_MS) }];
-    });
-  }
-
-  /** Undefined for a question that fails, or is not answered. */
-  #soon<Answer>(question: Promise<Answer>, limitMs = ANSWER_LIMIT_MS): Promise<Answer | undefined> {
-    const late = Promise.withResolvers<undefined>();
-    const cancel = this.#deps.clock.after(limitMs, () => late.resolve(undefined));
-    return Promise.race([question.catch(() => undefined), late.promise]).finally(cancel);
   }
 
   /** Stops accepting, lets running requests end within `graceMs`, ends the threads. Can be called again. */
@@ -524,13 +469,13 @@ export class WorkerPool {
         this.#workerReady(worker);
         break;
       case 'listening':
-        this.#settleListen(message.listenerId, worker.index)?.resolve(message.ports);
+        this.#listeners.opened(worker, message.listenerId, message.ports);
         break;
       case 'shared-sockets':
         this.#socketQuestions.answered(message.question, worker.index, message.descriptors);
         break;
       case 'listen-failed':
-        this.#listenFailed(worker, message.listenerId, message.reason);
+        this.#listeners.failed(worker, message.listenerId, message.reason);
         break;
       case 'dynamic-stat':
         this.#answerDynamicStat(worker, message.key);
@@ -608,54 +553,7 @@ export class WorkerPool {
     }
     this.#service!.onWorkerRestarted(worker.index);
     this.#log.info(`worker ${worker.index} is running again`);
-    for (const open of this.#listeners.values()) {
-      if (worker.index !== 0 && !isShared(open.listener)) continue;
-      const { faults } = this.#deps;
-      faults.run(`opening listener ${open.listener.id} again`, () => this.#listenAgain(worker, open));
-    }
-  }
-
-  async #listenAgain(worker: WorkerThread, open: OpenListener): Promise<void> {
-    // The lost worker may have left the path of a pipe behind.
-    for (const address of open.listener.settings.addresses) {
-      if (address.kind === 'pipe') await removeStaleSocket(address.path);
-    }
-    // As it is now: what has changed meanwhile the worker has been told of too early.
-    const { listener, ports } = open;
-    this.#tell(worker, { type: 'listen', listener, ports, predecessor: null, inherited: null });
-  }
-
-  #listen(
-    index: number,
-    open: OpenListener,
-    predecessor: number | null,
-    inherited: InheritedSockets | null,
-  ): Promise<readonly number[]> {
-    return new Promise((resolve, reject) => {
-      const worker = this.#workers[index];
-      // A worker that is being restarted opens all listeners by itself once it is ready. At the start they have their work already.
-      if (!worker || !(worker.isRunning || this.#startup)) {
-        // Clients would wait at a socket that nobody accepts on.
-        for (const descriptor of inherited?.flat() ?? []) closeSync(descriptor);
-        resolve(open.ports);
-        return;
-      }
-      this.#pendingListens.set(pendingKey(open.listener.id, index), { resolve, reject });
-      this.#tell(worker, { type: 'listen', listener: open.listener, ports: open.ports, predecessor, inherited });
-    });
-  }
-
-  #settleListen(listenerId: number, index: number): PendingListen | undefined {
-    const key = pendingKey(listenerId, index);
-    const pending = this.#pendingListens.get(key);
-    this.#pendingListens.delete(key);
-    return pending;
-  }
-
-  #listenFailed(worker: WorkerThread, listenerId: number, reason: string): void {
-    const pending = this.#settleListen(listenerId, worker.index);
-    if (pending) pending.reject(new WeirError('WEIR_LISTEN_FAILED', reason));
-    else this.#log.error(`worker ${worker.index} cannot open listener ${listenerId} again: ${reason}`);
+    this.#listeners.openAgain(worker);
   }
 
   #workerEnded(worker: WorkerThread, reason: string, stack: string): void {
@@ -663,10 +561,7 @@ export class WorkerPool {
     this.#service?.onWorkerLost(worker.index);
     this.#confirmations.drop(worker.index);
     this.#socketQuestions.drop(worker.index);
-    for (const listenerId of this.#listeners.keys()) {
-      const failure = new WeirError('WEIR_LISTEN_FAILED', `worker ${worker.index} ended while it opened the listener`);
-      this.#settleListen(listenerId, worker.index)?.reject(failure);
-    }
+    this.#listeners.lost(worker.index);
     if (this.#isStopping) {
       if (this.#workers.every((each) => each === undefined)) this.#allStopped.resolve();
       return;
@@ -681,18 +576,4 @@ export class WorkerPool {
     this.#log.error(`worker ${worker.index} ended unexpectedly, its connections are lost: ${reason}`, stack);
     this.#restarts.restartLater(worker.index);
   }
-}
-
-/** A worker takes several sockets where another process had more of them, and none where it had fewer. */
-function sharedOut(inherited: InheritedSockets | null, index: number, workerCount: number): InheritedSockets | null {
-  return inherited?.map((descriptors) => descriptors.filter((_, at) => at % workerCount === index)) ?? null;
-}
-
-/** A pipe can only be bound once. */
-function isShared({ settings }: ListenerSnapshot): boolean {
-  return !settings.bindsToPort || (settings.reusePort && settings.addresses.every(({ kind }) => kind === 'ip'));
-}
-
-function pendingKey(listenerId: number, workerIndex: number): string {
-  return `${listenerId}/${workerIndex}`;
 }
