@@ -195,7 +195,7 @@ describe('runtime layers', () => {
     const at = 'layered_runtime.layers[0].rtds_layer';
     const server = { api_type: 'GRPC', grpc_services: [{ envoy_grpc: { cluster_name: 'xds' } }] };
     const refused: readonly [JsonObject, string][] = [
-      [{ self: {} }, 'self: self is not supported by this build'],
+      [{ self: {} }, 'self: self is not supported by this build: name the source itself: ads, or api_config_source'],
       [{ ads: {} }, 'ads: needs dynamic_resources.ads_config, which says whose stream it is'],
       [
         { api_config_source: server },

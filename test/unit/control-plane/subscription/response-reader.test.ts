@@ -1,7 +1,6 @@
 // Files of resources, small and large, and the thread that reads the large ones.
 
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -14,6 +13,7 @@ import {
   startResponseThread,
 } from '../../../../src/control-plane/subscription/response-reader.ts';
 import { Loggers } from '../../../../src/log/index.ts';
+import { runProgram } from '../../../support/child-process.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { notedFaults } from '../../../support/faults.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
@@ -68,10 +68,10 @@ function layersOf(opened: ReadResponseFile): number | string {
 }
 
 describe('files of resources', () => {
-  it('are read at once where they are small, none, too large, or not there', (t) => {
+  it('are read at once where they are small, none, too large, or not there', async (t) => {
     const scene = new Scene(t);
     const pipe = path.join(scene.folder, 'pipe.json');
-    execFileSync('mkfifo', [pipe]);
+    assert.equal((await runProgram('mkfifo', [pipe])).code, 0);
     const gigabytes = path.join(scene.folder, 'gigabytes.json');
     writeFileSync(gigabytes, '');
     truncateSync(gigabytes, MAX_SOURCE_BYTES * 100);
