@@ -166,6 +166,21 @@ describe('network filters from files', () => {
     await weir.untilStat('connection_limit.limited.active_connections', 0);
   });
 
+  it('go on counting until their last connection has ended, and give back what they count by then', async (t) => {
+    const file = new FiltersFile(t);
+    file.write('1', resource(limit(5)));
+    await using weir = await start(bootstrap(await clusters(t), discovered(file.source())));
+    const staying = await connect(weir);
+    assert.equal(await ask(staying), 'one;');
+    file.write('2', resource(to('two')));
+    await untilEqual('two;', () => askAnew(weir), 'where new connections go');
+    const active = (): Promise<number | undefined> => weir.stat('connection_limit.limited.active_connections');
+    assert.equal(await active(), 1);
+    assert.equal(await ask(staying), 'one;');
+    staying.close();
+    await untilEqual(undefined, active, 'the stats of a filter that is used no more');
+  });
+
   it('give way to the default when they go, and without one nobody is let in (NFCF)', async (t) => {
     const file = new FiltersFile(t);
     file.write('1', resource(to('two')));

@@ -11,7 +11,7 @@ import { TcpProxy } from '../../src/data-plane/tcp-proxy/tcp-proxy.ts';
 import type { Cluster } from '../../src/data-plane/upstream/cluster.ts';
 import { ClusterMap } from '../../src/data-plane/upstream/cluster-map.ts';
 import { type ClusterSnapshot, packClusters, type TcpProxySettings } from '../../src/snapshot/index.ts';
-import { type CLUSTER_STATS, TCP_PROXY_STATS } from '../../src/stats/index.ts';
+import { type CLUSTER_STATS, TCP_ON_DEMAND_STATS, TCP_PROXY_STATS } from '../../src/stats/index.ts';
 import { ClusterCount, ClusterPriority } from '../../src/wasm/shared-memory.ts';
 import { tcpProxy } from './data-plane.ts';
 import { eventually } from './eventually.ts';
@@ -60,6 +60,7 @@ export class TcpProxyBench {
       id: 1,
       settings: filterChain(filter),
       filterStatBlock,
+      ...(filter.onDemand && { onDemandStatBlock: this.workers.statBlock(TCP_ON_DEMAND_STATS) }),
       listenerHttpStatBlock: 0,
       http1StatBlock: 0,
       networkFilters: [],

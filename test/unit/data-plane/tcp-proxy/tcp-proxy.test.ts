@@ -62,3 +62,14 @@ describe('the time that a connection may last', () => {
     assert.deepEqual(drawn, [1000, 1001, 1149, 1000, 1001]);
   });
 });
+
+test('a connection whose cluster is not known is closed at once where too many wait for one already', async (t) => {
+  const source = { origin: { kind: 'ads' }, resourceGeneration: 'v3', initialFetchTimeoutMs: 0 } as const;
+  const clusters = [{ cluster: 'gone', weight: 1, criteria: null }];
+  const bench = new TcpProxyBench(t, { settings: { clusters, onDemand: { source, timeoutMs: 0 } } });
+  const asked = t.mock.method(bench.context.demands, 'ask', () => undefined);
+  await bench.client();
+  await bench.untilClosed();
+  assert.equal(asked.mock.callCount(), 1);
+  assert.equal(bench.stat('downstream_cx_no_route'), 1);
+});
