@@ -80,7 +80,12 @@ export { textOfMessage } from './proto/text-writer.ts';
 export { type UnknownFieldMode, UnknownFieldPolicy } from './proto/unknown-fields.ts';
 export { encodeDelimited } from './proto/wire.ts';
 export { encodeMessage, headOf, partsOf, textOf } from './proto/wire-parts.ts';
-export type { AccessLoggerManifest, AccessLoggerManifests } from './resources/access-log/reported-log.ts';
+export type {
+  AccessLoggerManifest,
+  AccessLoggerManifests,
+  LineLoggerManifest,
+} from './resources/access-log/access-log.ts';
+export { checkLogPath } from './resources/access-log/log-path.ts';
 export { convertAddress } from './resources/address.ts';
 export { addressMessage } from './resources/address-message.ts';
 export { convertCidrRange } from './resources/cidr.ts';
@@ -94,7 +99,12 @@ export type { ExtensionManifests } from './resources/extension-manifests.ts';
 export type { FaultSink } from './resources/fault-sink.ts';
 export { CONNECTION_STATE_KEYS, REQUEST_STATE_KEYS } from './resources/filter-state.ts';
 export { parseFormat } from './resources/format/format-string.ts';
-export { convertSubstitutionFormat } from './resources/format/line-format.ts';
+export {
+  convertJsonFormat,
+  convertSubstitutionFormat,
+  convertTextFormat,
+  defaultLineFormat,
+} from './resources/format/line-format.ts';
 export { initialMetadata } from './resources/grpc-metadata.ts';
 export { convertCookie } from './resources/hash-policy.ts';
 export { convertHeaderAdditions, convertHeaderMutations } from './resources/header-edits.ts';

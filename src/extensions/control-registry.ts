@@ -9,8 +9,10 @@ import type {
   StatSinkManifests,
   TracerManifests,
 } from '../config/index.ts';
+import { FILE_LOG } from './access_loggers/file/config.ts';
 import { HTTP_GRPC_LOG, TCP_GRPC_LOG } from './access_loggers/grpc/config.ts';
 import { OPEN_TELEMETRY_LOG } from './access_loggers/open_telemetry/config.ts';
+import { STDERR_LOG, STDOUT_LOG } from './access_loggers/stream/config.ts';
 import { ADAPTIVE_CONCURRENCY } from './filters.http/adaptive_concurrency/config.ts';
 import { BANDWIDTH_LIMIT } from './filters.http/bandwidth_limit/config.ts';
 import { BASIC_AUTH_MANIFEST } from './filters.http/basic_auth/config.ts';
@@ -116,6 +118,9 @@ const NETWORK_FILTERS: NetworkFilterManifests = {
 };
 
 const ACCESS_LOGGERS: AccessLoggerManifests = {
+  'proxy.extensions.access_loggers.file.v3.FileAccessLog': FILE_LOG,
+  'proxy.extensions.access_loggers.stream.v3.StdoutAccessLog': STDOUT_LOG,
+  'proxy.extensions.access_loggers.stream.v3.StderrAccessLog': STDERR_LOG,
   'proxy.extensions.access_loggers.grpc.v3.HttpGrpcAccessLogConfig': HTTP_GRPC_LOG,
   'proxy.extensions.access_loggers.grpc.v3.TcpGrpcAccessLogConfig': TCP_GRPC_LOG,
   'proxy.extensions.access_loggers.open_telemetry.v3.OpenTelemetryAccessLogConfig': OPEN_TELEMETRY_LOG,

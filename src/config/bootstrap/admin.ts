@@ -1,11 +1,10 @@
 // Admin message → AdminSettings. Without an address there is no admin interface.
 
 import type { Admin } from '../proto/generated/messages.ts';
-import { convertAccessLogs } from '../resources/access-log/access-log.ts';
+import { convertAccessLogs, isReportedLog } from '../resources/access-log/access-log.ts';
 import { checkLogPath } from '../resources/access-log/log-path.ts';
 import { convertAddress } from '../resources/address.ts';
 import type { Conversion } from '../resources/conversion.ts';
-import { openExtension } from '../resources/extension.ts';
 import { defaultLineFormat } from '../resources/format/line-format.ts';
 import { convertStringMatcher } from '../resources/string-match.ts';
 import type { AdminSettings } from './bootstrap-config.ts';
@@ -20,9 +19,8 @@ export function convertAdmin(message: Admin | null, at: string, conversion: Conv
   checkLogPath(path, `${at}.access_log_path`, conversion, faults);
   const ofPath = { destination: { kind: 'file', path }, format: defaultLineFormat(), filter: null } as const;
   const accessLogs = convertAccessLogs(message.access_log, `${at}.access_log`, conversion);
-  for (const [index, { typed_config }] of message.access_log.entries()) {
-    const opened = openExtension(typed_config);
-    if (opened === undefined || !Object.hasOwn(conversion.accessLoggers ?? {}, opened.typeName)) continue;
+  for (const [index, log] of message.access_log.entries()) {
+    if (!isReportedLog(log, conversion)) continue;
     faults.warning(
       `${at}.access_log[${index}]`,
       'is not written: the admin interface logs to files and standard streams',

@@ -1,7 +1,7 @@
 // What a conversion needs besides its message: where to report, and which clusters exist.
 
 import { nearestName } from '../../base/nearest-name.ts';
-import type { DnsResolverSettings, ReportedLogSettings } from '../../snapshot/index.ts';
+import type { AccessLogSettings, DnsResolverSettings, ReportedLogSettings } from '../../snapshot/index.ts';
 import type { MessageTypes } from '../proto/generated/messages.ts';
 import { quote } from '../source/node.ts';
 import type { LogPathLook } from './access-log/log-path.ts';
@@ -16,9 +16,20 @@ import type { SourceTrail } from './tls/source-trail.ts';
 import type { TracingContext } from './tracing.ts';
 
 /** Of the message that configures an access logger; undefined where there are faults. */
-export interface AccessLoggerConversion {
+export interface ReportingConversion {
   readonly convert: (message: object, at: string, conversion: Conversion) => ReportedLogSettings['logger'] | undefined;
 }
+
+/** Of one that writes lines to where the data plane keeps files and streams; undefined where there are faults. */
+export interface LineConversion {
+  readonly convertLine: (
+    message: object,
+    at: string,
+    conversion: Conversion,
+  ) => Omit<AccessLogSettings, 'filter'> | undefined;
+}
+
+export type AccessLoggerConversion = ReportingConversion | LineConversion;
 
 export interface Conversion extends LogPathLook {
   readonly faults: FaultSink;
@@ -27,7 +38,7 @@ export interface Conversion extends LogPathLook {
   readonly httpFilters?: HttpFilterManifests | undefined;
   /** The network filters of this build that are extensions; none when absent. */
   readonly networkFilters?: NetworkFilterManifests | undefined;
-  /** The access loggers of this build beside files and streams; none when absent. */
+  /** The access loggers of this build; none when absent. */
   readonly accessLoggers?: Readonly<Record<string, AccessLoggerConversion>> | undefined;
   /** Name of the cluster that this proxy belongs to; empty when absent. */
   readonly localCluster?: string | undefined;

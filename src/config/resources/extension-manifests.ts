@@ -1,6 +1,6 @@
 // What the extensions of a build say of themselves to those who read configurations.
 
-import type { AccessLoggerManifests } from './access-log/reported-log.ts';
+import type { AccessLoggerManifests } from './access-log/access-log.ts';
 import type { HttpFilterManifests } from './http-filter.ts';
 import type { NetworkFilterManifests } from './network-filter.ts';
 import type { StatSinkManifests } from './stat-sink.ts';
@@ -13,7 +13,6 @@ export interface ExtensionManifests {
   /** Those beside the HTTP connection manager and the TCP proxy. */
   readonly networkFilters: NetworkFilterManifests;
   readonly tracers: TracerManifests;
-  /** Those beside files and streams. */
   readonly accessLoggers: AccessLoggerManifests;
 }
 

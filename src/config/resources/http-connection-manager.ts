@@ -14,9 +14,8 @@ import {
   HttpConnectionManager_CodecType as CodecType,
   HttpConnectionManager_ServerHeaderTransformation as ServerHeader,
 } from '../proto/generated/enums.ts';
-import { convertAccessLogs } from './access-log/access-log.ts';
+import { convertAccessLogs, convertReportedLogs } from './access-log/access-log.ts';
 import { convertHttpLogEntries } from './access-log/further-entries.ts';
-import { convertReportedLogs } from './access-log/reported-log.ts';
 import { convertConfigSource } from './config-source.ts';
 import type { Conversion } from './conversion.ts';
 import { convertDiscoveredFilter, HTTP_FILTERS } from './discovered-filter.ts';

@@ -10,8 +10,7 @@ import type {
 } from '../../snapshot/index.ts';
 import { UpstreamConnectMode } from '../proto/generated/enums.ts';
 import { quote } from '../source/node.ts';
-import { convertAccessLogs } from './access-log/access-log.ts';
-import { convertReportedLogs } from './access-log/reported-log.ts';
+import { convertAccessLogs, convertReportedLogs } from './access-log/access-log.ts';
 import { criteriaOf } from './balancer-metadata.ts';
 import { convertClusterDemand } from './config-source.ts';
 import type { Conversion } from './conversion.ts';

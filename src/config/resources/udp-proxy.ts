@@ -3,8 +3,7 @@
 import type { UdpHashPolicy, UdpProxySettings } from '../../snapshot/index.ts';
 import { SocketAddress_Protocol } from '../proto/generated/enums.ts';
 import { quote } from '../source/node.ts';
-import { convertAccessLogs } from './access-log/access-log.ts';
-import { convertReportedLogs } from './access-log/reported-log.ts';
+import { convertAccessLogs, convertReportedLogs } from './access-log/access-log.ts';
 import type { Conversion } from './conversion.ts';
 import { type OpenedExtension, openExtension } from './extension.ts';
 import type { FaultSink } from './fault-sink.ts';

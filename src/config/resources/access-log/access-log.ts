@@ -1,42 +1,26 @@
-// AccessLog messages → AccessLogSettings. The loggers of this build differ in nothing but their destination.
+// AccessLog messages → settings of the logs that are lines, and of those that extensions report. The loggers come from the
+// manifests of extensions.
 
-import type { AccessLogDestination, AccessLogSettings, LineFormat } from '../../../snapshot/index.ts';
-import type { Conversion } from '../conversion.ts';
+import type { AccessLogSettings, ReportedLogSettings } from '../../../snapshot/index.ts';
+import type { SupportTable } from '../../support/verdict.ts';
+import type { AccessLoggerConversion, Conversion, LineConversion, ReportingConversion } from '../conversion.ts';
 import { openExtension } from '../extension.ts';
-import {
-  convertJsonFormat,
-  convertSubstitutionFormat,
-  convertTextFormat,
-  defaultLineFormat,
-} from '../format/line-format.ts';
-import type { AccessLog, FileAccessLog, StderrAccessLog, StdoutAccessLog } from '../messages.ts';
+import type { AccessLog } from '../messages.ts';
 import { convertAccessLogFilter } from './access-log-filter.ts';
-import { checkLogPath } from './log-path.ts';
 
-interface Logger {
-  readonly destination: AccessLogDestination;
-  /** Undefined when the format has faults. */
-  readonly format: LineFormat | undefined;
+interface Supported {
+  /** Rows for its message and for those in it that nothing else leads to. */
+  readonly support: SupportTable;
 }
 
-type ConvertLogger = (message: object, at: string, conversion: Conversion) => Logger;
+/** What an extension says of an access logger to those who read configurations. */
+export type AccessLoggerManifest = Supported & ReportingConversion;
 
-/** The access loggers of this build, by the message that configures them. */
-const ACCESS_LOGGERS: Readonly<Record<string, ConvertLogger>> = {
-  'proxy.extensions.access_loggers.file.v3.FileAccessLog': (message, at, conversion) => {
-    const file = message as FileAccessLog;
-    checkLogPath(file.path, `${at}.path`, conversion, conversion.faults);
-    return { destination: { kind: 'file', path: file.path }, format: fileFormat(file, at, conversion) };
-  },
-  'proxy.extensions.access_loggers.stream.v3.StdoutAccessLog': (message, at, conversion) => ({
-    destination: { kind: 'stdout' },
-    format: streamFormat(message as StdoutAccessLog, at, conversion),
-  }),
-  'proxy.extensions.access_loggers.stream.v3.StderrAccessLog': (message, at, conversion) => ({
-    destination: { kind: 'stderr' },
-    format: streamFormat(message as StderrAccessLog, at, conversion),
-  }),
-};
+/** The same of one that writes lines to a file or stream. */
+export type LineLoggerManifest = Supported & LineConversion;
+
+/** By the full name of the message that configures the logger. */
+export type AccessLoggerManifests = Readonly<Record<string, AccessLoggerManifest | LineLoggerManifest>>;
 
 /** Logs with faults are left out; there is at least one error then. */
 export function convertAccessLogs(
@@ -44,46 +28,52 @@ export function convertAccessLogs(
   at: string,
   conversion: Conversion,
 ): readonly AccessLogSettings[] {
-  const converted = messages.map((message, index) => convertAccessLog(message, `${at}[${index}]`, conversion));
-  return converted.filter((settings) => settings !== undefined);
+  return messages.flatMap((message, index): AccessLogSettings[] => {
+    const opened = openLogger(message, conversion);
+    if (opened === undefined || !('convertLine' in opened.logger)) return [];
+    const line = opened.logger.convertLine(opened.message, `${at}[${index}].typed_config`, conversion);
+    const filter = convertFilter(message, `${at}[${index}]`, conversion);
+    return line === undefined || filter === undefined ? [] : [{ ...line, filter }];
+  });
 }
 
-function convertAccessLog(message: AccessLog, at: string, conversion: Conversion): AccessLogSettings | undefined {
-  const opened = openExtension(message.typed_config);
-  const convert = opened && ACCESS_LOGGERS[opened.typeName];
-  // What this build lacks has been refused by the support table.
-  if (convert === undefined) return undefined;
-  const { destination, format } = convert(opened!.message, `${at}.typed_config`, conversion);
-  const filter =
-    message.filter === null ? null : convertAccessLogFilter(message.filter, `${at}.filter`, conversion.faults);
-  return format === undefined || filter === undefined ? undefined : { destination, format, filter };
-}
-
-function fileFormat(message: FileAccessLog, at: string, conversion: Conversion): LineFormat | undefined {
-  const json = { isTyped: false, omitEmptyValues: false };
-  switch (message.access_log_format) {
-    case 'format':
-      if (message.format === '') return defaultLineFormat();
-      return convertTextFormat(Buffer.from(message.format), `${at}.format`, conversion);
-    case 'json_format':
-      return convertJsonFormat(message.json_format!, `${at}.json_format`, conversion, json);
-    case 'typed_json_format':
-      return convertJsonFormat(message.typed_json_format!, `${at}.typed_json_format`, conversion, {
-        ...json,
-        isTyped: true,
-      });
-    case 'log_format':
-      return convertSubstitutionFormat(message.log_format!, `${at}.log_format`, conversion);
-    default:
-      return defaultLineFormat();
-  }
-}
-
-function streamFormat(
-  message: StdoutAccessLog | StderrAccessLog,
+/** Logs with faults are left out; there is at least one error then. @returns nothing for none, to be spread into settings. */
+export function convertReportedLogs(
+  messages: readonly AccessLog[],
   at: string,
   conversion: Conversion,
-): LineFormat | undefined {
-  if (message.log_format === null) return defaultLineFormat();
-  return convertSubstitutionFormat(message.log_format, `${at}.log_format`, conversion);
+): { readonly reportedLogs?: readonly ReportedLogSettings[] } {
+  const logs = messages.flatMap((message, index): ReportedLogSettings[] => {
+    const opened = openLogger(message, conversion);
+    if (opened === undefined || !('convert' in opened.logger)) return [];
+    const logger = opened.logger.convert(opened.message, `${at}[${index}].typed_config`, conversion);
+    const filter = convertFilter(message, `${at}[${index}]`, conversion);
+    return logger === undefined || filter === undefined ? [] : [{ logger, filter }];
+  });
+  return logs.length === 0 ? {} : { reportedLogs: logs };
+}
+
+/** Whether an extension reports a log, rather than writing lines of it. */
+export function isReportedLog(message: AccessLog, conversion: Conversion): boolean {
+  const opened = openLogger(message, conversion);
+  return opened !== undefined && 'convert' in opened.logger;
+}
+
+/** @returns undefined for what this build lacks: the support table has refused it. */
+function openLogger(
+  { typed_config }: AccessLog,
+  { accessLoggers = {} }: Conversion,
+): { readonly logger: AccessLoggerConversion; readonly message: object } | undefined {
+  const opened = openExtension(typed_config);
+  if (opened === undefined || !Object.hasOwn(accessLoggers, opened.typeName)) return undefined;
+  return { logger: accessLoggers[opened.typeName]!, message: opened.message };
+}
+
+/** @returns null for none, undefined for one with faults. */
+function convertFilter(
+  { filter }: AccessLog,
+  at: string,
+  { faults }: Conversion,
+): AccessLogSettings['filter'] | undefined {
+  return filter === null ? null : convertAccessLogFilter(filter, `${at}.filter`, faults);
 }

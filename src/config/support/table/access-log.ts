@@ -9,14 +9,7 @@ import {
   supportedAs,
   supportedWhole,
 } from '../verdict.ts';
-import {
-  FILE_ACCESS_LOG,
-  METADATA_FORMATTER,
-  READ_AS_TYPED,
-  REQ_WITHOUT_QUERY,
-  STDERR_ACCESS_LOG,
-  STDOUT_ACCESS_LOG,
-} from './extensions.ts';
+import { METADATA_FORMATTER, READ_AS_TYPED, REQ_WITHOUT_QUERY } from './extensions.ts';
 
 /** A log without its filter would say more than the operator wants to be written down. */
 const UNFILTERED = rejected();
@@ -28,10 +21,7 @@ export const ACCESS_LOG_SUPPORT: SupportTable = {
       name: supported(),
       filter: supported(),
       config: supported(READ_AS_TYPED),
-      typed_config: extensionsElseWarned(
-        [FILE_ACCESS_LOG, STDOUT_ACCESS_LOG, STDERR_ACCESS_LOG],
-        'this access log is not written',
-      ),
+      typed_config: extensionsElseWarned([], 'this access log is not written'),
     },
   },
   'proxy.config.accesslog.v3.AccessLogFilter': {
@@ -88,18 +78,6 @@ export const ACCESS_LOG_SUPPORT: SupportTable = {
     otherwise: rejected(),
     fields: { types: supported(), exclude: supported() },
   },
-  [FILE_ACCESS_LOG]: {
-    otherwise: rejected(),
-    fields: {
-      path: supported(),
-      format: supported(),
-      json_format: supported('every value is written as text'),
-      typed_json_format: supported(),
-      log_format: supported(),
-    },
-  },
-  [STDOUT_ACCESS_LOG]: { otherwise: rejected(), fields: { log_format: supported() } },
-  [STDERR_ACCESS_LOG]: { otherwise: rejected(), fields: { log_format: supported() } },
   'proxy.config.core.v3.SubstitutionFormatString': {
     otherwise: rejected(),
     fields: {

@@ -14,9 +14,6 @@ export const ACCESS_ACTION = 'proxy.config.rbac.v3.Action';
 export const FORWARD_CLIENT_CERT =
   'proxy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.ForwardClientCertConfig';
 export const ROUTER = 'proxy.extensions.filters.http.router.v3.Router';
-export const FILE_ACCESS_LOG = 'proxy.extensions.access_loggers.file.v3.FileAccessLog';
-export const STDOUT_ACCESS_LOG = 'proxy.extensions.access_loggers.stream.v3.StdoutAccessLog';
-export const STDERR_ACCESS_LOG = 'proxy.extensions.access_loggers.stream.v3.StderrAccessLog';
 export const REQ_WITHOUT_QUERY = 'proxy.extensions.formatter.req_without_query.v3.ReqWithoutQuery';
 export const METADATA_FORMATTER = 'proxy.extensions.formatter.metadata.v3.Metadata';
 export const RAW_BUFFER = 'proxy.extensions.transport_sockets.raw_buffer.v3.RawBuffer';

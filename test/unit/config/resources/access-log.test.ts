@@ -3,6 +3,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { EXTENSIONS } from '../../../../src/extensions/control-registry.ts';
 import type { AccessLogSettings } from '../../../../src/snapshot/index.ts';
 import {
   faultTexts,
@@ -85,6 +86,22 @@ describe('an access log', () => {
     assert.deepEqual(
       logs.map(({ destination }) => destination.kind),
       ['stdout', 'stderr'],
+    );
+  });
+
+  it('is left out, with a warning, by a build without its logger', () => {
+    const { 'proxy.extensions.access_loggers.file.v3.FileAccessLog': _, ...accessLoggers } = EXTENSIONS.accessLoggers;
+    const out = { name: 'out', typed_config: { '@type': `${LOGGERS}.stream.v3.StdoutAccessLog` } };
+    const bootstrap = withListeners(listenerWith([httpFilter({ access_log: [fileLog(), out] })]));
+    const result = load(bootstrap, { extensions: { ...EXTENSIONS, accessLoggers } });
+    assert.deepEqual(faultTexts(result, 'warning'), [
+      `${LOG}.typed_config: "envoy.access_loggers.file" is not supported by this build; this access log is not written`,
+    ]);
+    const { filter } = result.bootstrap!.listeners[0]!.filterChains[0]!;
+    assert.ok(filter.kind !== 'extension');
+    assert.deepEqual(
+      filter.accessLogs.map(({ destination }) => destination.kind),
+      ['stdout'],
     );
   });
 
