@@ -114,8 +114,10 @@ test('addresses of connections are not recorded, which is said', () => {
   assert.deepEqual(
     faultTexts(load(bootstrapWith(ADMIN, V3, fields)), 'warning').map((text) => text.replace(/^.*typed_config\./, '')),
     [
-      'record_downstream_connection: record_downstream_connection is not supported by this build; it has no effect',
-      'record_upstream_connection: record_upstream_connection is not supported by this build; it has no effect',
+      'record_downstream_connection: record_downstream_connection is not supported by this build; ' +
+        'traces have no addresses: access logs tell them, %DOWNSTREAM_REMOTE_ADDRESS%',
+      'record_upstream_connection: record_upstream_connection is not supported by this build; ' +
+        'traces have no addresses: access logs tell them, %UPSTREAM_REMOTE_ADDRESS%',
     ],
   );
 });
