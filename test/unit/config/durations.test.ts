@@ -688,7 +688,9 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
   'proxy.extensions.filters.network.tcp_proxy.v3.TcpProxy.OnDemand.timeout': {
     bootstrap: (value) => {
       const grpc_services = [{ envoy_grpc: { cluster_name: 'web' } }];
-      const odcds_config = { api_config_source: { api_type: 'DELTA_GRPC', transport_api_version: 'V3', grpc_services } };
+      const odcds_config = {
+        api_config_source: { api_type: 'DELTA_GRPC', transport_api_version: 'V3', grpc_services },
+      };
       return tcp({ on_demand: { odcds_config, timeout: value } });
     },
     settingMs: (bootstrap) => tcpProxy(bootstrap).onDemand!.timeoutMs,
