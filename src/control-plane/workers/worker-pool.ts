@@ -108,7 +108,7 @@ export class WorkerPool {
   readonly #workers: (WorkerThread | undefined)[] = [];
   readonly #listeners: OpenListeners;
   readonly #engines: EngineQuestions;
-  readonly #confirmations = new UpdateConfirmations();
+  readonly #confirmations: UpdateConfirmations;
   readonly #updates: UpdateQueue;
   readonly #socketQuestions = new SocketQuestions();
   readonly #restarts: WorkerRestarts;
@@ -124,6 +124,7 @@ export class WorkerPool {
   constructor(deps: WorkerPoolDependencies) {
     this.#deps = deps;
     this.#log = deps.loggers.get('main');
+    this.#confirmations = new UpdateConfirmations(deps.faults);
     this.#updates = new UpdateQueue(deps.faults, (message) => {
       for (const worker of this.#workers) worker?.send(message);
     });
@@ -503,7 +504,7 @@ export class WorkerPool {
         this.#service!.onHostFailedInRow(message.cluster, message.recordAddress, message.kind);
         break;
       case 'applied':
-        for (const generation of message.generations) this.#confirmations.confirm(generation, worker.index);
+        this.#confirmations.confirmAll(message.generations, worker.index);
         break;
       case 'tap-trace':
         this.#service!.onTapTrace(message.to, message.trace, message.dropped);

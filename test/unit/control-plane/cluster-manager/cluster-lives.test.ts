@@ -114,7 +114,7 @@ class Model {
   readonly workers: readonly ModelWorker[];
   readonly manager: ClusterManager;
   readonly memory: PoisonedMemory;
-  readonly #confirmations = new UpdateConfirmations();
+  readonly #confirmations = new UpdateConfirmations(NO_FAULTS);
   readonly #upstream: UpstreamWorkers;
 
   constructor() {

@@ -523,7 +523,7 @@ describe('clusters that come and go', () => {
 describe('confirmations of updates', () => {
   it('come when every worker has confirmed, in any order of updates', () => {
     const confirmed: string[] = [];
-    const confirmations = new UpdateConfirmations();
+    const confirmations = new UpdateConfirmations(NO_FAULTS);
     const first = confirmations.begin([0, 1], () => confirmed.push('first'));
     const second = confirmations.begin([0, 1], () => confirmed.push('second'));
     confirmations.confirm(second, 0);
@@ -539,7 +539,7 @@ describe('confirmations of updates', () => {
 
   it('come at once without workers', () => {
     let count = 0;
-    const confirmations = new UpdateConfirmations();
+    const confirmations = new UpdateConfirmations(NO_FAULTS);
     confirmations.begin([], () => count++);
     assert.equal(count, 1);
   });

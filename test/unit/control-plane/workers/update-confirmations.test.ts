@@ -2,8 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { UpdateConfirmations } from '../../../../src/control-plane/workers/update-confirmations.ts';
+import { NO_FAULTS, notedFaults } from '../../../support/faults.ts';
 
 const WORKERS = 3;
 
@@ -25,10 +27,12 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
   { maxLength: 40 },
 );
 
-test('an update is confirmed once, when each worker that was sent it has confirmed it or has ended', () => {
+test('an update is confirmed once, when each worker that was sent it has confirmed it or has ended', (t) => {
+  // No slice is ever over.
+  t.mock.method(performance, 'now', () => 0);
   fc.assert(
     fc.property(steps, (taken) => {
-      const confirmations = new UpdateConfirmations();
+      const confirmations = new UpdateConfirmations(NO_FAULTS);
       const owed = new Map<number, number[]>();
       const confirmed: number[] = [];
       const expected: number[] = [];
@@ -62,4 +66,37 @@ test('an update is confirmed once, when each worker that was sent it has confirm
     }),
     { numRuns: 300 },
   );
+});
+
+test('what follows from thousands of confirmations at once leaves others their turns, in its order and whatever fails of it', async (t) => {
+  let nowMs = 0;
+  t.mock.method(performance, 'now', () => nowMs);
+  const { faults, reports } = notedFaults();
+  const confirmations = new UpdateConfirmations(faults);
+  const confirmed: number[] = [];
+  const generations = Array.from({ length: 1000 }, () => {
+    const generation: number = confirmations.begin([0, 1], () => {
+      // A hundred of them fill a slice.
+      nowMs += 0.06;
+      confirmed.push(generation);
+      if (generation === 10) throw new Error('odd');
+    });
+    return generation;
+  });
+  confirmations.confirmAll(generations, 0);
+  assert.equal(confirmed.length, 0);
+  confirmations.confirmAll(generations, 1);
+  assert.ok(confirmed.length >= 90 && confirmed.length <= 110, `${confirmed.length} in the first slice`);
+  const last: number = confirmations.begin([1], () => confirmed.push(last));
+  confirmations.confirm(last, 1);
+  let turns = 0;
+  for (; confirmed.length <= generations.length; turns += 1) await nextTurn();
+  assert.deepEqual(confirmed, [...generations, last]);
+  assert.ok(turns >= 8 && turns <= 12, `${turns} turns`);
+  assert.deepEqual(reports, ['what follows from an update that is in force: Error: odd']);
+  // At once again.
+  const next: number = confirmations.begin([0], () => confirmed.push(next));
+  await nextTurn();
+  confirmations.confirm(next, 0);
+  assert.equal(confirmed.at(-1), next);
 });

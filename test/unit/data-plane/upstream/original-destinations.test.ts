@@ -17,6 +17,7 @@ import { OriginalDestinations } from '../../../../src/data-plane/upstream/origin
 import type { WorkerContext } from '../../../../src/data-plane/worker-context.ts';
 import { Loggers } from '../../../../src/log/index.ts';
 import { CLUSTER_STATS } from '../../../../src/stats/index.ts';
+import { NO_FAULTS } from '../../../support/faults.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 const CLEANUP_MS = 1000;
@@ -168,7 +169,7 @@ class Model {
   readonly workers = WORKERS.map(() => new Worker(this.clock));
   readonly made: SharedHost[] = [];
   readonly #members = new Map<string, SharedHost>();
-  readonly #confirmations = new UpdateConfirmations();
+  readonly #confirmations = new UpdateConfirmations(NO_FAULTS);
   /** What main does at the end of its turn. */
   readonly #atEndOfTurn: (() => void)[] = [];
   /** Hosts of every message that brought some. */
