@@ -89,11 +89,11 @@ export abstract class StreamResponse extends StreamRecord {
     return this.#tunnel === TUNNEL_AWAITED;
   }
 
-  /** A 101 may be the answer. Before the whole request it is not. */
   get matchesUpstreamScheme(): boolean {
     return this.manager.settings.forwarding.matchesUpstreamScheme;
   }
 
+  /** A 101 may be the answer. Before the whole request it is not. */
   get awaitsUpgrade(): boolean {
     return this.#tunnel === TUNNEL_AWAITED && this.methodId !== Method.CONNECT && this.codec.isMessageDone;
   }
