@@ -12,7 +12,8 @@ export class StateExchange implements Exchange {
   /** Survives the stream: the next server is told what this proxy has. */
   #acceptedVersion = '';
   #nonce = '';
-  #refusal: string | undefined;
+  /** Of responses in this stream that nobody has told the server of, in their order. */
+  #refusals: Refusal[] = [];
   /** Responses that are being taken in. */
   #taking = 0;
   /** That have been since the last request. */
@@ -30,7 +31,7 @@ export class StateExchange implements Exchange {
 
   get isDue(): boolean {
     const isQuiet = this.#taking === 0 || this.#unanswered >= MOST_UNANSWERED;
-    return this.#hasNews && isQuiet && this.#canAsk;
+    return (this.#refusals.length > 0 || (this.#hasNews && isQuiet)) && this.#canAsk;
   }
 
   /** Without names it would ask for all of them where that means all; otherwise it takes back what it has asked for. */
@@ -42,7 +43,7 @@ export class StateExchange implements Exchange {
 
   begin(): void {
     this.#nonce = '';
-    this.#refusal = undefined;
+    this.#refusals = [];
     this.#taking = 0;
     this.#unanswered = 0;
     this.#hasNews = true;
@@ -66,17 +67,17 @@ export class StateExchange implements Exchange {
   next(node: NodeMessage | undefined): Uint8Array {
     const { isWildcard, names } = this.#wanted;
     this.#names ??= isWildcard ? NO_NAMES : requestNames(names);
-    const refusal = this.#refusal;
-    this.#refusal = undefined;
-    this.#hasNews = false;
+    const refused = this.#refusals.shift();
+    // Of a later response the server has to hear as well.
+    if (refused === undefined || refused.nonce === this.#nonce) this.#hasNews = false;
     this.#unanswered = 0;
     this.#hasAsked = true;
     return encodeStateRequest({
       typeUrl: this.#type.typeUrl,
-      version: this.#acceptedVersion,
+      version: refused?.acceptedVersion ?? this.#acceptedVersion,
       names: this.#names,
-      nonce: this.#nonce,
-      refusal,
+      nonce: refused?.nonce ?? this.#nonce,
+      refusal: refused?.reason,
       node,
     });
   }
@@ -92,11 +93,20 @@ export class StateExchange implements Exchange {
     this.#unanswered += 1;
     this.#nonce = nonce;
     this.#hasNews = true;
-    this.#refusal = refusal;
+    if (refusal === undefined) return;
+    this.#refusals.push({ nonce, acceptedVersion: this.#acceptedVersion, reason: refusal });
+    if (this.#refusals.length > MOST_UNANSWERED) this.#refusals.shift();
   }
 }
 
-/** A server hears of the last of so many at the latest. */
+interface Refusal {
+  readonly nonce: string;
+  /** When it was refused. */
+  readonly acceptedVersion: string;
+  readonly reason: string;
+}
+
+/** A server hears of the last of so many at the latest, and of so many refusals where it is told more slowly than it sends. */
 const MOST_UNANSWERED = 16;
 
 function isEmpty(names: Iterable<string>): boolean {

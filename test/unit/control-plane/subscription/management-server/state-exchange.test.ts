@@ -15,6 +15,15 @@ interface Request {
   readonly resource_names: readonly string[];
   readonly version_info: string;
   readonly response_nonce: string;
+  readonly error_detail: { readonly message: string } | null;
+}
+
+/** What a server is told of a response. */
+interface Answer {
+  readonly version: string;
+  readonly nonce: string;
+  /** Why it is refused. */
+  readonly reason: string | undefined;
 }
 
 function responseOf(version: number): ReadResponse {
@@ -40,6 +49,7 @@ class Scene {
   #accepted = '';
   #nonce = '';
   #unanswered = 0;
+  #refusals: Answer[] = [];
 
   constructor() {
     const names = this.#names;
@@ -59,12 +69,16 @@ class Scene {
   /** @returns whether there was something to say. */
   say(): boolean {
     const isTaking = this.#pending.some(({ stream }) => stream === this.#stream);
-    if (isTaking && this.#unanswered < 16) assert.equal(this.#exchange.isDue, false);
+    const refused = this.#refusals[0];
+    if (refused === undefined && isTaking && this.#unanswered < 16) assert.equal(this.#exchange.isDue, false);
     if (!this.#exchange.isDue) return false;
     const bytes = this.#exchange.next(undefined);
     const request = decodeMessage(protoSchema().messageType(REQUEST), bytes) as unknown as Request;
     assert.deepEqual([...request.resource_names], [...this.#names]);
-    assert.deepEqual([request.version_info, request.response_nonce], [this.#accepted, this.#nonce]);
+    const { version_info: version, response_nonce: nonce, error_detail } = request;
+    const expected = refused ?? { version: this.#accepted, nonce: this.#nonce, reason: undefined };
+    assert.deepEqual({ version, nonce, reason: error_detail?.message }, expected);
+    this.#refusals.shift();
     this.#unanswered = 0;
     return true;
   }
@@ -80,11 +94,21 @@ class Scene {
     if (next === undefined) return;
     const { response, stream } = next;
     const isOver = stream !== this.#stream;
-    this.#exchange.taken(response, isRefused ? 'is bad' : undefined, isOver);
-    if (!isRefused) this.#accepted = response.version;
+    const { version, nonce } = response;
+    const reason = isRefused ? `${version} is bad` : undefined;
+    this.#exchange.taken(response, reason, isOver);
+    if (!isRefused) this.#accepted = version;
     if (isOver) return;
-    this.#nonce = response.nonce;
+    this.#nonce = nonce;
     this.#unanswered += 1;
+    if (isRefused) this.#refusals = [...this.#refusals, { version: this.#accepted, nonce, reason }].slice(-16);
+  }
+
+  /** @returns how much there was to say. */
+  sayAll(): number {
+    let said = 0;
+    while (this.say()) said += 1;
+    return said;
   }
 
   begin(): void {
@@ -92,11 +116,12 @@ class Scene {
     this.#exchange.begin();
     this.#nonce = '';
     this.#unanswered = 0;
+    this.#refusals = [];
   }
 }
 
 describe('requests in the state of the world', () => {
-  it('name what is wanted when they are made, and answer the last response', () => {
+  it('name what is wanted when they are made, answer the last response, and tell of each refusal', () => {
     const step = fc.oneof(
       fc.record({ kind: fc.constant('toggle' as const), name: fc.constantFrom(...NAMES) }),
       fc.record({
@@ -138,5 +163,25 @@ describe('requests in the state of the world', () => {
       if (scene.say()) answers.push(response);
     }
     assert.deepEqual(answers, [16, 32]);
+  });
+
+  it('tell of a refusal at once, whatever comes behind it, and never twice', () => {
+    const scene = new Scene();
+    scene.toggle('a');
+    scene.say();
+    for (let response = 0; response < 4; response += 1) scene.arrive();
+    scene.take(false);
+    assert.equal(scene.sayAll(), 0);
+    scene.take(true);
+    assert.equal(scene.sayAll(), 1);
+    scene.take(true);
+    scene.take(false);
+    // That of the third, and then the last.
+    assert.equal(scene.sayAll(), 2);
+    for (let response = 0; response < 40; response += 1) {
+      scene.arrive();
+      scene.take(true);
+    }
+    assert.equal(scene.sayAll(), 16);
   });
 });
