@@ -12,7 +12,6 @@
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { connect as connectPlain, type Socket } from 'node:net';
-import os from 'node:os';
 import path from 'node:path';
 import { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -25,6 +24,7 @@ import { weir } from './proxy/contenders/weir.ts';
 import { type FixedRateResult, runAtRate } from './proxy/load.ts';
 import type { Entrant } from './proxy/rounds.ts';
 import { median } from './support/contest.ts';
+import { coresOfContest } from './support/cores.ts';
 import { CURVE } from './tls/handshakes.ts';
 
 const BAR = 2;
@@ -49,8 +49,8 @@ const [rounds, seconds, rate, burst, everyMs] = [
   values.burst,
   values.every,
 ].map(Number) as [number, number, number, number, number];
-const [proxyCores, loadCores] = os.availableParallelism() > 2 ? ['0', '1,2'] : ['0', '0'];
-spawnSync('taskset', ['-apc', loadCores!, String(process.pid)]);
+const [proxyCores, loadCores] = coresOfContest();
+spawnSync('taskset', ['-apc', loadCores, String(process.pid)]);
 const secureContext = createSecureContext();
 
 /** What TLS writes waits for its moment; after that it goes on as it comes. */
@@ -155,7 +155,7 @@ interface Turn {
 
 async function takeTurn(arena: Arena, { port }: Entrant): Promise<Turn> {
   const url = `https://127.0.0.1:${port}/small`;
-  const task = { cores: loadCores!, folder: arena.folder, url, connections: CONNECTIONS, seconds };
+  const task = { cores: loadCores, folder: arena.folder, url, connections: CONNECTIONS, seconds };
   const calm = await runAtRate(task, rate);
   const stop = begin(port);
   const beside = await runAtRate(task, rate);
@@ -163,14 +163,14 @@ async function takeTurn(arena: Arena, { port }: Entrant): Promise<Turn> {
 }
 
 await using arena = new Arena();
-await arena.startUpstream(loadCores!);
+await arena.startUpstream(loadCores);
 const contenders = [
   weir('weir', PACKAGE_ROOT),
   ...(values.before === undefined ? [] : [weir('weir-before', path.resolve(values.before))]),
   ...(nginx.version() === undefined ? [] : [nginx]),
 ];
 const entrants: Entrant[] = [];
-for (const contender of contenders) entrants.push(await arena.enter(contender, 'https', proxyCores!));
+for (const contender of contenders) entrants.push(await arena.enter(contender, 'https', proxyCores));
 const turns = new Map(entrants.map(({ name }) => [name, [] as Turn[]]));
 for (const { port } of entrants) {
   // Code is compiled by the first connections.

@@ -1,11 +1,12 @@
 // What handshakes that fail do to the others: a thousand a second, of every kind in turn (plain HTTP, garbage, cut, stopped, no
 // common cipher), and beside them HTTPS requests at a fixed rate over connections that are kept. Measured in turns with and
-// without the flood, with memory and descriptors before and after.
+// without the flood, with memory and descriptors before and after; nginx goes through the same.
 // `npm run bench -- tls-flood --rounds 3 --seconds 10 --rate 500 --flood 1000`
 // Bar: p99 with the flood at most twice that without; no descriptor left.
 
 import { connect as connectPlain, type Socket } from 'node:net';
 import { connect } from 'node:tls';
+import { nginx } from './proxy/contenders/nginx.ts';
 import { type BadClient, measureBeside } from './support/flood.ts';
 
 /** Clients that stop leave after this time by themselves. */
@@ -33,4 +34,4 @@ function plain(act: (socket: Socket) => void): BadClient {
   };
 }
 
-await measureBeside({ protocol: 'https', kinds: KINDS, perSecond: 1000, what: 'bad handshakes' });
+await measureBeside({ protocol: 'https', kinds: KINDS, perSecond: 1000, what: 'bad handshakes', peers: [nginx] });

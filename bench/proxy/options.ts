@@ -1,9 +1,9 @@
 // The command line of `npm run bench -- proxy`.
 
-import os from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { PACKAGE_ROOT } from '../../src/base/package-root.ts';
+import { coresOfContest } from '../support/cores.ts';
 import { WORKLOADS } from './workloads.ts';
 
 export interface BenchOptions {
@@ -56,7 +56,7 @@ export function parseOptions(args: readonly string[]): BenchOptions {
   const unknown = parts.filter((part) => !PARTS.includes(part));
   if (unknown.length > 0) throw new RangeError(`no such workload: ${unknown.join(', ')}`);
   const isWhole = values.only === undefined && values.against === undefined;
-  const [proxyCores, generatorCores] = cores();
+  const [proxyCores, generatorCores] = coresOfContest();
   return {
     rounds: positive('rounds', values.rounds),
     starts: positive('starts', values.starts),
@@ -69,13 +69,6 @@ export function parseOptions(args: readonly string[]): BenchOptions {
     proxyCores,
     generatorCores,
   };
-}
-
-/** One core for the proxy; generator and upstream share the next one, or a core each where there are three. */
-function cores(): readonly [proxy: string, generator: string] {
-  const count = os.availableParallelism();
-  if (count === 1) return ['0', '0'];
-  return ['0', count === 2 ? '1' : '1,2'];
 }
 
 function positive(name: string, text: string): number {

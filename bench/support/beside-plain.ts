@@ -1,6 +1,5 @@
 // What something costs: small requests through weir with it, beside weir without. In turns, on one core each.
 
-import os from 'node:os';
 import { parseArgs } from 'node:util';
 import { PACKAGE_ROOT } from '../../src/base/package-root.ts';
 import { Arena } from '../proxy/arena.ts';
@@ -8,6 +7,7 @@ import { type WeirExtras, weir } from '../proxy/contenders/weir.ts';
 import { programVersion } from '../proxy/installed.ts';
 import { type Entrant, judge, type Turn, takeRounds } from '../proxy/rounds.ts';
 import { WORKLOADS } from '../proxy/workloads.ts';
+import { coresOfContest } from './cores.ts';
 
 const PLAIN = 'plain';
 
@@ -34,7 +34,7 @@ export async function measureBesidePlain(title: string, burdens: readonly Burden
 }
 
 async function compare({ name, extras, bar }: Burden, rounds: number, seconds: number): Promise<void> {
-  const [proxyCores, generatorCores] = os.availableParallelism() > 1 ? ['0', '1'] : ['0', '0'];
+  const [proxyCores, generatorCores] = coresOfContest();
   const workload = { ...WORKLOADS.find((known) => known.name === 'small-get')!, bars: { [PLAIN]: bar } };
   const contenders = [weir(name, PACKAGE_ROOT, extras), weir(PLAIN, PACKAGE_ROOT)];
   const turns = contenders.map((): Turn[] => []);

@@ -4,14 +4,16 @@
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import type { Socket } from 'node:net';
-import os from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { PACKAGE_ROOT } from '../../src/base/package-root.ts';
 import { Arena } from '../proxy/arena.ts';
+import type { Contender } from '../proxy/contender.ts';
 import { weir } from '../proxy/contenders/weir.ts';
 import { type LoadResult, runAtRate } from '../proxy/load.ts';
+import type { Entrant } from '../proxy/rounds.ts';
 import { median } from './contest.ts';
+import { coresOfContest } from './cores.ts';
 
 const BAR = 2;
 const CONNECTIONS = 16;
@@ -30,6 +32,8 @@ export interface Flood {
   readonly perSecond: number;
   /** What they are, in the plural. */
   readonly what: string;
+  /** Go through the same beside weir, those of them that are there. */
+  readonly peers?: readonly Contender[];
 }
 
 /** Goes on until it is stopped. @returns how many there have been, once all are closed. */
@@ -54,7 +58,7 @@ function begin(port: number, kinds: readonly BadClient[], perSecond: number): ()
 }
 
 /** Takes `--rounds`, `--seconds`, `--rate` and `--flood` from the command line, and tells what it finds. */
-export async function measureBeside({ protocol, kinds, perSecond: usual, what }: Flood): Promise<void> {
+export async function measureBeside({ protocol, kinds, perSecond: usual, what, peers = [] }: Flood): Promise<void> {
   const { values } = parseArgs({
     options: {
       rounds: { type: 'string', default: '3' },
@@ -69,39 +73,52 @@ export async function measureBeside({ protocol, kinds, perSecond: usual, what }:
     number,
     number,
   ];
-  const [proxyCores, loadCores] = os.availableParallelism() > 2 ? ['0', '1,2'] : ['0', '0'];
+  const [proxyCores, loadCores] = coresOfContest();
   // Bad clients are of this process: they keep off the proxy's core where that can be said.
-  spawnSync('taskset', ['-apc', loadCores!, String(process.pid)]);
+  spawnSync('taskset', ['-apc', loadCores, String(process.pid)]);
 
   await using arena = new Arena();
   await arena.startUpstream(loadCores);
-  const { process: program, port } = await arena.enter(weir('weir', PACKAGE_ROOT), protocol, proxyCores);
-  const url = `${protocol}://127.0.0.1:${port}/small`;
-  const measure = (forSeconds: number): Promise<LoadResult> =>
-    runAtRate({ cores: loadCores, folder: arena.folder, url, connections: CONNECTIONS, seconds: forSeconds }, rate);
+  const measure = (port: number, forSeconds: number): Promise<LoadResult> => {
+    const url = `${protocol}://127.0.0.1:${port}/small`;
+    const task = { cores: loadCores, folder: arena.folder, url, connections: CONNECTIONS, seconds: forSeconds };
+    return runAtRate(task, rate);
+  };
+  const entrants: Entrant[] = [];
+  for (const contender of [weir('weir', PACKAGE_ROOT), ...peers.filter((peer) => peer.version() !== undefined)]) {
+    entrants.push(await arena.enter(contender, protocol, proxyCores));
+  }
+  const [{ process: program }] = entrants as [Entrant];
   const descriptors = (): number => readdirSync(`/proc/${program.pid}/fd`).length;
 
-  // Code is compiled by the first connections, good and bad.
-  const warm = begin(port, kinds, perSecond);
-  await measure(3);
-  await warm();
-  await delay(SETTLE_MS);
-  const before = { bytes: program.residentBytes(), descriptors: descriptors() };
-  const ratios: number[] = [];
-  for (let round = 0; round < rounds; round += 1) {
-    const calm = await measure(seconds);
-    const stop = begin(port, kinds, perSecond);
-    const flooded = await measure(seconds);
-    const count = await stop();
-    ratios.push(flooded.p99Ms / calm.p99Ms);
-    console.log(
-      `p50 ${calm.p50Ms.toFixed(2)} and ${flooded.p50Ms.toFixed(2)} ms, p99 ${calm.p99Ms.toFixed(2)} and ` +
-        `${flooded.p99Ms.toFixed(2)} ms beside ${count} ${what}; ${(program.residentBytes() / MIB).toFixed(0)} MiB`,
-    );
+  for (const { port } of entrants) {
+    // Code is compiled by the first connections, good and bad.
+    const warm = begin(port, kinds, perSecond);
+    await measure(port, 3);
+    await warm();
   }
   await delay(SETTLE_MS);
-  const ratio = median(ratios);
-  console.log(`p99 ${ratio.toFixed(2)} times as long: bar ${BAR} ${ratio <= BAR ? 'reached' : 'MISSED'}`);
+  const before = { bytes: program.residentBytes(), descriptors: descriptors() };
+  const ratios = new Map(entrants.map(({ name }) => [name, [] as number[]]));
+  for (let round = 0; round < rounds; round += 1) {
+    for (const { name, port, process: own } of round % 2 === 0 ? entrants : entrants.toReversed()) {
+      const calm = await measure(port, seconds);
+      const stop = begin(port, kinds, perSecond);
+      const flooded = await measure(port, seconds);
+      const count = await stop();
+      ratios.get(name)!.push(flooded.p99Ms / calm.p99Ms);
+      console.log(
+        `${name}: p50 ${calm.p50Ms.toFixed(2)} and ${flooded.p50Ms.toFixed(2)} ms, p99 ${calm.p99Ms.toFixed(2)} and ` +
+          `${flooded.p99Ms.toFixed(2)} ms beside ${count} ${what}; ${(own.residentBytes() / MIB).toFixed(0)} MiB`,
+      );
+    }
+  }
+  await delay(SETTLE_MS);
+  for (const [name, own] of ratios) {
+    const ratio = median(own);
+    const verdict = name === 'weir' ? `: bar ${BAR} ${ratio <= BAR ? 'reached' : 'MISSED'}` : '';
+    console.log(`${name}: p99 ${ratio.toFixed(2)} times as long${verdict}`);
+  }
   console.log(
     `descriptors ${before.descriptors} before, ${descriptors()} after; memory ${(before.bytes / MIB).toFixed(0)} MiB before, ` +
       `${(program.residentBytes() / MIB).toFixed(0)} after`,

@@ -12,7 +12,6 @@
 // Bars, of nginx: https-small 0.80 of its requests a second; full handshakes 0.5 and resumed ones 0.6 by processor time of
 // a connection. An idle connection takes 40 KiB at most.
 
-import os from 'node:os';
 import path from 'node:path';
 import { connect, type TLSSocket } from 'node:tls';
 import { parseArgs } from 'node:util';
@@ -26,6 +25,7 @@ import { runWrk } from '../proxy/load.ts';
 import { measureIdle, REQUEST, untilAnswered } from '../proxy/memory.ts';
 import type { Entrant } from '../proxy/rounds.ts';
 import { median } from '../support/contest.ts';
+import { coresOfContest } from '../support/cores.ts';
 import { CURVE, type HandshakeKind, runHandshakes } from './handshakes.ts';
 
 interface Part {
@@ -47,8 +47,7 @@ const IDLE_CONNECTIONS = 4000;
 const IDLE_BAR_KIB = 40;
 const KIB = 1024;
 const WARM_UP_SECONDS = 2;
-const PROXY_CORES = '0';
-const GENERATOR_CORES = os.availableParallelism() > 2 ? '1,2' : String(os.availableParallelism() - 1);
+const [PROXY_CORES, GENERATOR_CORES] = coresOfContest();
 
 interface Turn {
   readonly rate: number;
