@@ -27,6 +27,9 @@ export class ChangesExchange implements Exchange {
   #isFirst = true;
   #hasNews = false;
 
+  /** The server hears of each response for itself, in few bytes. */
+  readonly canWait = false;
+
   constructor(type: ExchangeType, wanted: WantedNames) {
     this.#type = type;
     this.#wanted = wanted;

@@ -28,6 +28,7 @@ import type { Exchange } from './exchange.ts';
 import { refusalText } from './refusal-text.ts';
 import type { RequestGate } from './request-gate.ts';
 import { RequestRate } from './request-rate.ts';
+import { RequestRest } from './request-rest.ts';
 import { ServerLink, type ServerLinkDependencies } from './server-link.ts';
 import { StateExchange } from './state-exchange.ts';
 import { WatchedType } from './watched-type.ts';
@@ -46,6 +47,7 @@ export interface DiscoveryMuxDependencies extends ServerLinkDependencies {
 interface TypeExchange {
   readonly watched: WatchedType;
   readonly exchange: Exchange;
+  readonly rest: RequestRest;
 }
 
 /** As loggers know this file. */
@@ -146,7 +148,7 @@ export class DiscoveryMux {
     const watched = new WatchedType(form, service.isWildcard, typeDeps, service.hasLongNames);
     const type = { service, typeUrl: service.typeUrl[generation] || service.typeUrl.v3 };
     const exchange = form === 'state' ? new StateExchange(type, watched) : new ChangesExchange(type, watched);
-    const made = { watched, exchange };
+    const made = { watched, exchange, rest: new RequestRest(clock) };
     this.#types.set(service, made);
     return made;
   }
@@ -187,19 +189,30 @@ export class DiscoveryMux {
   #say(): void {
     this.#endWait();
     if (!this.#link.isOpen) return;
-    const due = DISCOVERY_SERVICES.map((service) => this.#types.get(service)).filter((type) => type?.exchange.isDue);
-    for (const [at, type] of due.entries()) {
-      for (const { exchange } = type!; exchange.isDue; ) {
+    const { clock, stats } = this.#deps;
+    const types = DISCOVERY_SERVICES.flatMap((service) => this.#types.get(service) ?? []);
+    const due = types.filter(({ exchange }) => exchange.isDue);
+    let restMs = 0;
+    for (const [at, { exchange, rest }] of due.entries()) {
+      const remainingMs = exchange.canWait ? rest.remainingMs : 0;
+      if (remainingMs > 0) {
+        restMs = Math.max(restMs, remainingMs);
+        continue;
+      }
+      while (exchange.isDue) {
         const waitMs = this.#rate?.take() ?? 0;
         if (waitMs > 0) {
-          this.#deps.stats.limited(due.length - at);
-          this.#endWait = this.#deps.clock.after(waitMs, () => this.#say());
+          stats.limited(due.length - at);
+          this.#endWait = clock.after(waitMs, () => this.#say());
           return;
         }
-        this.#link.send(exchange.next(this.#nodeToSay()));
+        const request = exchange.next(this.#nodeToSay());
+        rest.noteSent(request.length);
+        this.#link.send(request);
       }
     }
-    this.#deps.stats.pending(0);
+    stats.pending(0);
+    if (restMs > 0) this.#endWait = clock.after(restMs, () => this.#say());
   }
 
   #nodeToSay(): NodeMessage | undefined {

@@ -19,6 +19,8 @@ export interface ExchangeType {
 export interface Exchange {
   /** There is something to say. */
   readonly isDue: boolean;
+  /** It is no more than that what has come is accepted. */
+  readonly canWait: boolean;
   /** A stream begins: the server knows nothing of this one, and has said nothing. */
   begin(): void;
   /** Somebody has come who wants these, of which nobody has told him anything yet. @param names undefined for all there are. */

@@ -34,6 +34,10 @@ export class StateExchange implements Exchange {
     return (this.#refusals.length > 0 || (this.#hasNews && isQuiet)) && this.#canAsk;
   }
 
+  get canWait(): boolean {
+    return this.#refusals.length === 0 && this.#names !== undefined && this.#hasAsked;
+  }
+
   /** Without names it would ask for all of them where that means all; otherwise it takes back what it has asked for. */
   get #canAsk(): boolean {
     const { isWildcard, names } = this.#wanted;

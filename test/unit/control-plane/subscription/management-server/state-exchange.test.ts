@@ -50,6 +50,8 @@ class Scene {
   #nonce = '';
   #unanswered = 0;
   #refusals: Answer[] = [];
+  /** The server of this stream has been told what is wanted. */
+  #isTold = false;
 
   constructor() {
     const names = this.#names;
@@ -59,6 +61,7 @@ class Scene {
   }
 
   toggle(name: string): void {
+    this.#isTold = false;
     if (this.#names.delete(name)) this.#exchange.went();
     else {
       this.#names.add(name);
@@ -72,6 +75,9 @@ class Scene {
     const refused = this.#refusals[0];
     if (refused === undefined && isTaking && this.#unanswered < 16) assert.equal(this.#exchange.isDue, false);
     if (!this.#exchange.isDue) return false;
+    // What is wanted, and what is refused, the server hears at once.
+    assert.equal(this.#exchange.canWait, refused === undefined && this.#isTold);
+    this.#isTold = true;
     const bytes = this.#exchange.next(undefined);
     const request = decodeMessage(protoSchema().messageType(REQUEST), bytes) as unknown as Request;
     assert.deepEqual([...request.resource_names], [...this.#names]);
@@ -117,6 +123,7 @@ class Scene {
     this.#nonce = '';
     this.#unanswered = 0;
     this.#refusals = [];
+    this.#isTold = false;
   }
 }
 
