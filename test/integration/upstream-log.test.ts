@@ -12,7 +12,7 @@ import { describe, type TestContext, test } from 'node:test';
 import { faultTexts, httpFilter, type JsonObject, listenerWith, load, withListeners } from '../support/bootstrap.ts';
 import { bootstrapOf, clusterAt, createProxy } from '../support/embedded.ts';
 import { filteredListener, routeTo } from '../support/embedded-filters.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually, untilEqual } from '../support/eventually.ts';
 import { HTTP2 } from '../support/guarded-proxy.ts';
 import { ECHO, Http2Upstream } from '../support/http2-upstream.ts';
 import { unusedPort, WireClient } from '../support/wire.ts';
@@ -35,6 +35,8 @@ function router(file: string, options: JsonObject = {}, filter: JsonObject = {})
 
 interface Bench {
   readonly client: WireClient;
+  /** What the log holds by now. */
+  soFar(): string;
   /** Ends the proxy, which flushes its logs. */
   entries(): Promise<string[]>;
 }
@@ -52,16 +54,18 @@ async function logging(
   const manager = { http_filters: [router(file, options, filter)] };
   const proxy = await createProxy(
     bootstrapOf([filteredListener([], [route], { manager })], [clusterAt('web', port, cluster)]),
+    { fileFlushIntervalMsec: 20 },
   );
   t.after(() => proxy.close());
   const client = new WireClient(proxy.listeners.get('main')!.port);
+  const soFar = (): string => readFileSync(file, 'latin1');
   const entries = async (): Promise<string[]> => {
     await eventually(() => proxy.stats.value('http.main.downstream_rq_active') === 0, 'no request left');
     client.close();
     await proxy.close();
-    return readFileSync(file, 'latin1').split('\n').slice(0, -1);
+    return soFar().split('\n').slice(0, -1);
   };
-  return { client, entries };
+  return { client, soFar, entries };
 }
 
 async function upstream(t: TestContext, onRequest: RequestListener): Promise<number> {
@@ -132,11 +136,10 @@ describe('the log of attempts', () => {
       end = () => response.end('!');
     });
     const options = { flush_upstream_log_on_upstream_stream: true, upstream_log_flush_interval: '0.05s' };
-    const { client, entries } = await logging(t, port, {}, { options });
+    const { client, soFar, entries } = await logging(t, port, {}, { options });
     client.write('GET /long HTTP/1.1\r\nhost: a\r\n\r\n');
     await client.until('begun');
-    // The time of many intervals: a busy machine skips some.
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    await untilEqual(true, () => soFar().includes('UpstreamPeriodic /long 200'), 'an entry on the way');
     end();
     await client.until('!');
     const all = await entries();
