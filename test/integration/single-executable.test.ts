@@ -18,11 +18,13 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { PACKAGE_ROOT } from '../../src/base/package-root.ts';
-import { socketAddress } from '../support/bootstrap.ts';
-import { collectOutput, runProgram, startProgram } from '../support/child-process.ts';
+import { type JsonObject, socketAddress } from '../support/bootstrap.ts';
+import { collectOutput, type Program, runProgram, startProgram } from '../support/child-process.ts';
 import { clusterAt, httpListener, NamedUpstream, textOf } from '../support/embedded.ts';
 import { untilEqual } from '../support/eventually.ts';
 import { PORTS, RestartRow } from '../support/restart-row.ts';
+
+const CLUSTER_TYPE = 'type.googleapis.com/envoy.config.cluster.v3.Cluster';
 
 const folder = realpathSync(mkdtempSync(path.join(tmpdir(), 'weir-exe-')));
 const alone = path.join(folder, 'alone');
@@ -40,6 +42,34 @@ before(async () => {
   renameSync(path.join(folder, 'weir'), weir);
 });
 after(() => rmSync(folder, { recursive: true }));
+
+/** The program with a bootstrap, ready, and what its admin interface says. */
+async function serving(bootstrap: JsonObject): Promise<{
+  program: Program;
+  exited: Promise<unknown[]>;
+  adminText: (at: string) => Promise<string>;
+}> {
+  const addressFile = path.join(folder, 'admin.txt');
+  writeFileSync(addressFile, '127.0.0.1:1');
+  const admin = { address: socketAddress('127.0.0.1', 0) };
+  const args = ['--disable-hot-restart', '--concurrency', '2', '--admin-address-path', addressFile];
+  const whole = ['--config-yaml', JSON.stringify({ admin, ...bootstrap })];
+  const program = startProgram(weir, [...args, ...whole], { cwd: alone, env });
+  const { output } = collectOutput(program);
+  const exited = once(program, 'exit');
+  let isRunning = true;
+  void exited.then(() => {
+    isRunning = false;
+  });
+  const adminText = (at: string): Promise<string> =>
+    textOf(`http://${readFileSync(addressFile, 'utf8')}${at}`).catch(() => '');
+  const ready = async (): Promise<string> => {
+    assert.ok(isRunning, output.stderr);
+    return await adminText('/ready');
+  };
+  await untilEqual('LIVE\n', ready, '/ready');
+  return { program, exited, adminText };
+}
 
 describe('the single executable', { skip }, () => {
   it('says what it is, having unpacked itself for this user once', async () => {
@@ -62,34 +92,9 @@ describe('the single executable', { skip }, () => {
       '{"safe_regex":{"regex":"/a+"}}',
     );
     const bootstrap = {
-      admin: { address: socketAddress('127.0.0.1', 0) },
       static_resources: { listeners: [JSON.parse(listener)], clusters: [clusterAt('web', upstream.port)] },
     };
-    const addressFile = path.join(folder, 'admin.txt');
-    const args = [
-      '--disable-hot-restart',
-      '--concurrency',
-      '2',
-      '--config-yaml',
-      JSON.stringify(bootstrap),
-      '--admin-address-path',
-      addressFile,
-    ];
-    const program = startProgram(weir, args, { cwd: alone, env });
-    const { output } = collectOutput(program);
-    const exited = once(program, 'exit');
-    let isRunning = true;
-    void exited.then(() => {
-      isRunning = false;
-    });
-    const adminText = (at: string): Promise<string> =>
-      textOf(`http://${readFileSync(addressFile, 'utf8')}${at}`).catch(() => '');
-    writeFileSync(addressFile, '127.0.0.1:1');
-    const ready = async (): Promise<string> => {
-      assert.ok(isRunning, output.stderr);
-      return await adminText('/ready');
-    };
-    await untilEqual('LIVE\n', ready, '/ready');
+    const { program, exited, adminText } = await serving(bootstrap);
     const { listener_statuses: listeners } = JSON.parse(await adminText('/listeners?format=json'));
     const url = `http://127.0.0.1:${listeners[0].local_address.socket_address.port_value}`;
     assert.equal(await textOf(`${url}/aaa`), 'web');
@@ -98,6 +103,24 @@ describe('the single executable', { skip }, () => {
     // To reopen logs; neither the end nor the debugger.
     program.kill('SIGUSR1');
     assert.equal(await adminText('/ready'), 'LIVE\n');
+    program.kill('SIGTERM');
+    assert.deepEqual(await exited, [0, null]);
+  });
+
+  it('has a large file of clusters read by a thread of its own', async () => {
+    const file = path.join(folder, 'clusters.json');
+    const clusters = Array.from({ length: 2000 }, (_, i) => clusterAt(`c${i}`, 9));
+    const resources = clusters.map((cluster) => ({ '@type': CLUSTER_TYPE, ...cluster }));
+    writeFileSync(file, JSON.stringify({ resources }));
+    const { program, exited, adminText } = await serving({
+      node: { id: 'alone', cluster: 'alone' },
+      dynamic_resources: { cds_config: { path_config_source: { path: file } } },
+    });
+    const active = (): Promise<string> => adminText('/stats?filter=^cluster_manager.active_clusters$');
+    assert.equal(await active(), 'cluster_manager.active_clusters: 2000\n');
+    writeFileSync(`${file}.new`, JSON.stringify({ resources: resources.slice(1) }));
+    renameSync(`${file}.new`, file);
+    await untilEqual('cluster_manager.active_clusters: 1999\n', active, 'clusters of the next file');
     program.kill('SIGTERM');
     assert.deepEqual(await exited, [0, null]);
   });
