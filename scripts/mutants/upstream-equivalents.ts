@@ -47,12 +47,6 @@ export const UPSTREAM_EQUIVALENTS: readonly EquivalentMutants[] = [
   },
   {
     file: 'src/data-plane/tcp-proxy/tcp-proxy-connection.ts',
-    line: "if (host === null) this.onNoHost('none');",
-    changes: ['\'none\' → ""'],
-    why: 'Whatever is no overflow is none.',
-  },
-  {
-    file: 'src/data-plane/tcp-proxy/tcp-proxy-connection.ts',
     line: 'this.#pausedPeer?.resume();',
     changes: ['this.#pausedPeer?.resume → this.#pausedPeer.resume'],
     why: 'Of a flush: the client has ended its side before, and the watch knows of it. The other place is noticed.',
@@ -104,6 +98,12 @@ export const UPSTREAM_EQUIVALENTS: readonly EquivalentMutants[] = [
     line: 'return limitBytes >= readBuffer.length ? readBuffer : readBuffer.subarray(0, readLimit(limitBytes));',
     changes: ['limitBytes >= readBuffer.length → limitBytes > readBuffer.length'],
     why: 'Spares a view of the whole.',
+  },
+  {
+    file: 'src/data-plane/tcp-proxy/upstream-search.ts',
+    line: "if (host === null) this.onNoHost('none');",
+    changes: ['\'none\' → ""'],
+    why: 'Whatever is no overflow is none.',
   },
   {
     file: 'src/data-plane/upstream/attempt-measures.ts',

@@ -12,40 +12,30 @@
 // Each direction holds at most what one read has brought while the other side cannot take more.
 
 import type { Socket } from 'node:net';
-import { JitteredBackoff } from '../../base/backoff.ts';
-import type { HashInput } from '../../snapshot/index.ts';
-import { CLUSTER_STATS, TCP_PROXY_STATS } from '../../stats/index.ts';
+import { TCP_PROXY_STATS } from '../../stats/index.ts';
 import type { StreamFacts } from '../format/stream-facts.ts';
 import type { Trailers } from '../http/trailers.ts';
 import { BufferedBytes } from '../network/buffered-bytes.ts';
-import { connectionFacts } from '../network/connection-facts.ts';
 import { Delivery, type DeliveryOwner } from '../network/delivery.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
 import { PausedPeer, type PausedPeerOwner } from '../network/paused-peers.ts';
 import { attachAccepted, resetSocket, resumeAccepted, type SocketOwner } from '../network/socket-events.ts';
-import { QUIET_MS } from '../network/terminal-filter.ts';
 import { type TimeoutOwner, TimerEntry } from '../network/timer-wheel.ts';
 import { ResponseFlag } from '../response-flags.ts';
 import type { Cluster } from '../upstream/cluster.ts';
-import type { HostUser, NoHostReason } from '../upstream/destinations.ts';
+import type { NoHostReason } from '../upstream/destinations.ts';
 import type { Host } from '../upstream/host.ts';
-import { type PickContext, RequestHash } from '../upstream/load-balancer/pick-context.ts';
+import type { PickContext } from '../upstream/load-balancer/pick-context.ts';
 import { UpstreamEnd } from '../upstream/upstream-facts.ts';
 import type { WorkerContext } from '../worker-context.ts';
-import type { ClusterDemands } from './cluster-demands.ts';
 import { ConnectionEntries } from './connection-entries.ts';
 import type { ProxiedUpstream } from './proxied-upstream.ts';
-import type { TcpProxy, TcpTarget } from './tcp-proxy.ts';
+import { SilenceLimits } from './silence-limits.ts';
+import type { TcpProxy } from './tcp-proxy.ts';
 import { TcpUpstream, type TcpUpstreamOwner } from './tcp-upstream.ts';
-import type { TunnelRequest } from './tunnel-request.ts';
 import { type TunnelOwner, TunnelUpstream } from './tunnel-upstream.ts';
+import { UpstreamSearch, type UpstreamSearchOwner } from './upstream-search.ts';
 
-const NO_HOST_FLAGS: Readonly<Record<NoHostReason, number>> = {
-  none: ResponseFlag.UH,
-  overflow: ResponseFlag.UO,
-  dns: ResponseFlag.DF,
-};
-const { upstream_cx_connect_attempts_exceeded, upstream_cx_none_healthy, upstream_cx_overflow } = CLUSTER_STATS.index;
 const {
   downstream_cx_rx_bytes_buffered,
   downstream_cx_rx_bytes_total,
@@ -72,7 +62,14 @@ const MAX_DURATION_DETAILS = 'max_connection_duration_reached';
 const NO_TUNNEL_HOSTNAME_DETAILS = 'tunnel_hostname_unusable';
 
 export class TcpProxyConnection
-  implements SocketOwner, HostUser<Host>, TcpUpstreamOwner, TunnelOwner, PausedPeerOwner, DeliveryOwner, TimeoutOwner
+  implements
+    SocketOwner,
+    UpstreamSearchOwner,
+    TcpUpstreamOwner,
+    TunnelOwner,
+    PausedPeerOwner,
+    DeliveryOwner,
+    TimeoutOwner
 {
   readonly downstream: DownstreamConnection;
   readonly #context: WorkerContext;
@@ -80,13 +77,8 @@ export class TcpProxyConnection
   readonly #socket: Socket;
   readonly #timer: TimerEntry;
   #state: number = AWAITING;
-  #cluster: Cluster | undefined = undefined;
+  readonly #search: UpstreamSearch;
   #upstream: ProxiedUpstream | null = null;
-  #attempts = 0;
-  /** What the waiting for a cluster that has to be discovered ends by; null when it does not wait. */
-  #leaveDemand: (() => void) | null = null;
-  /** Null until an attempt has failed, or without waits between attempts. */
-  #backoff: JitteredBackoff | null = null;
   readonly #entries: ConnectionEntries;
   /** Null when nobody asks for them. */
   readonly #facts: StreamFacts | null;
@@ -102,15 +94,7 @@ export class TcpProxyConnection
   #hasClientEnded = false;
   /** Of the last that the client gets; null before the upstream has gone. */
   #delivery: Delivery | null = null;
-  /** The process ends: silence is the end. */
-  #isEnding = false;
-  /** Of the connect timeout or the wait between attempts while CONNECTING, else of the idle timeout. */
-  #deadlineMs = NEVER;
-  /** 0 for any time. */
-  readonly #idleTimeoutMs: number;
-  /** When one side has been silent for too long, whatever the other does; NEVER for one that has ended, or may be. */
-  #clientIdleEndMs = NEVER;
-  #upstreamIdleEndMs = NEVER;
+  readonly #silence: SilenceLimits;
   /** When the connection is too old. */
   #endMs = NEVER;
 
@@ -119,7 +103,8 @@ export class TcpProxyConnection
     this.#filter = filter;
     this.downstream = downstream;
     this.#socket = downstream.socket;
-    this.#idleTimeoutMs = filter.idleTimeoutMs(downstream);
+    this.#search = new UpstreamSearch(context, filter, downstream, this);
+    this.#silence = new SilenceLimits(context.clock, filter.idleTimeoutMs(downstream), filter.settings);
     this.#timer = new TimerEntry(this);
     this.#held = new BufferedBytes(context, filter.statBase + downstream_cx_rx_bytes_buffered);
     this.#unsent = new BufferedBytes(context, filter.statBase + downstream_cx_tx_bytes_buffered);
@@ -138,12 +123,12 @@ export class TcpProxyConnection
     this.#endMs = nowMs + this.#filter.drawDurationMs();
     this.#entries.begin(nowMs);
     if (this.#filter.settings.awaitsData) {
-      this.#touch();
+      this.#silence.noteProgress();
       this.#arm();
       return;
     }
     this.#state = CONNECTING;
-    this.#connect();
+    this.#search.start();
   }
 
   /** Ends both sides now; they see a reset if bytes wait that neither will get, or one has been reset. */
@@ -163,14 +148,14 @@ export class TcpProxyConnection
       this.destroy();
       return;
     }
-    this.#isEnding = true;
-    this.#touch();
+    this.#silence.shorten();
+    this.#silence.noteProgress();
     this.#arm();
   }
 
   /** The same for one that comes then: it may connect first. */
   endWhenQuietLater(): void {
-    if (this.#state === CONNECTING) this.#isEnding = true;
+    if (this.#state === CONNECTING) this.#silence.shorten();
     else this.endWhenQuiet();
   }
 
@@ -186,12 +171,12 @@ export class TcpProxyConnection
       this.#stopReading();
       if (this.#state === AWAITING) {
         this.#state = CONNECTING;
-        this.#connect();
+        this.#silence.pause();
+        this.#search.start();
       }
       return false;
     }
-    this.#touch();
-    this.#hearClient();
+    this.#silence.noteClient();
     if (this.#upstream!.write(chunk, length)) return true;
     this.#pauseClient();
     return false;
@@ -199,7 +184,7 @@ export class TcpProxyConnection
 
   onEnd(): void {
     this.#hasClientEnded = true;
-    this.#clientIdleEndMs = NEVER;
+    this.#silence.clientEnded();
     if (this.#state > OPEN) return;
     if (this.#state === AWAITING) {
       this.destroy();
@@ -233,17 +218,50 @@ export class TcpProxyConnection
     this.#socket.destroy();
   }
 
+  // ---- The search for an upstream ----
+
+  onDeadlineSet(): void {
+    this.#arm();
+  }
+
+  onCluster(cluster: Cluster): void {
+    if (this.#facts !== null) this.#noteCluster(this.#facts, cluster);
+  }
+
+  onHostFound(host: Host, nowMs: number): void {
+    this.#noteHost(host);
+    this.#upstream = new TcpUpstream(this.#context, host, this, nowMs, host.cluster.breaker, this.downstream);
+  }
+
+  onTunnelWanted(cluster: Cluster, pick: PickContext | null): void {
+    const tunnel = this.#filter.tunnel!;
+    const head = tunnel.headFor(this.#facts!);
+    if (head === null) {
+      if (this.#facts !== null) this.#facts.connectionTerminationDetails = NO_TUNNEL_HOSTNAME_DETAILS;
+      this.#endWith(ResponseFlag.NR);
+      return;
+    }
+    const upstream = new TunnelUpstream(this.#context, cluster, this, tunnel, head, pick);
+    this.#upstream = upstream;
+    this.#search.limitConnect(cluster);
+    upstream.start();
+  }
+
+  onNoUpstream(flag: number): void {
+    this.#endWith(flag);
+  }
+
   // ---- The upstream ----
 
   onUpstreamConnected(): void {
     this.#state = OPEN;
     this.#upstream!.noteServed();
     this.#upstreamEnd?.noteConnection(this.#upstream!.ends);
-    this.#touch();
-    if (!this.#hasClientEnded) this.#hearClient();
-    this.#hearUpstream();
+    this.#search.connected();
+    if (!this.#hasClientEnded) this.#silence.noteClient();
+    this.#silence.noteUpstream();
     this.#arm();
-    this.#entries.connected(this.#attempts);
+    this.#entries.connected(this.#search.attempts);
     const bytes = Buffer.concat(this.#early.splice(0));
     this.#held.note(0);
     const isSent = bytes.length === 0 || this.#upstream!.write(bytes, bytes.length);
@@ -259,7 +277,7 @@ export class TcpProxyConnection
 
   /** The answer has the time of a connect. */
   onTunnelAsked(): void {
-    this.#limitConnect(this.#cluster!);
+    this.#search.limitConnect(this.#search.cluster!);
   }
 
   onTunnelOpened(head: string): void {
@@ -274,26 +292,19 @@ export class TcpProxyConnection
 
   onTunnelUnavailable(reason: NoHostReason): void {
     this.#upstream = null;
-    this.#endWith(NO_HOST_FLAGS[reason]);
+    this.#search.noTunnelHost(reason);
   }
 
   onUpstreamConnectFailed(failure: string): void {
     this.#upstream = null;
     this.#note(ResponseFlag.UF);
     if (this.#facts !== null && failure !== '') this.#facts.upstreamTransportFailure = failure;
-    if (this.#attempts < this.#filter.settings.maxConnectAttempts) {
-      this.#connectAgain();
-      return;
-    }
-    this.#note(ResponseFlag.URX);
-    this.#countCluster(this.#cluster!, upstream_cx_connect_attempts_exceeded);
-    this.destroy();
+    if (!this.#search.tryAgain()) this.#endWith(ResponseFlag.URX);
   }
 
   onUpstreamBytes(bytes: Buffer, length: number, isSlab: boolean): boolean {
     if (this.#state !== OPEN) return true;
-    this.#touch();
-    this.#hearUpstream();
+    this.#silence.noteUpstream();
     this.#count(downstream_cx_tx_bytes_total, length);
     if (this.#facts !== null) this.#facts.bytesSent += length;
     const { writer } = this.#context;
@@ -305,7 +316,7 @@ export class TcpProxyConnection
   }
 
   onUpstreamEnd(): void {
-    this.#upstreamIdleEndMs = NEVER;
+    this.#silence.upstreamEnded();
     if (this.#state === OPEN) this.#socket.end();
   }
 
@@ -315,9 +326,7 @@ export class TcpProxyConnection
 
   onUpstreamClosed(error: Error | null): void {
     this.#upstream = null;
-    this.#upstreamIdleEndMs = NEVER;
-    // What it is sent has a time of its own to be taken.
-    this.#clientIdleEndMs = NEVER;
+    this.#silence.sidesEnded();
     if (this.#state === FLUSHING) {
       this.#reset();
       return;
@@ -334,7 +343,7 @@ export class TcpProxyConnection
   }
 
   onDeliveryProgress(): void {
-    this.#touch();
+    this.#silence.noteProgress();
     this.#arm();
   }
 
@@ -349,26 +358,23 @@ export class TcpProxyConnection
       this.#endBecause(max_downstream_connection_duration, MAX_DURATION_DETAILS);
       return;
     }
-    this.#entries.passTime(nowMs, this.#attempts);
-    if (nowMs >= this.#deadlineMs) this.#onDeadline();
-    else if (nowMs >= this.#silenceEndMs) this.#endBecause(idle_timeout, IDLE_TIMEOUT_DETAILS);
+    this.#entries.passTime(nowMs, this.#search.attempts);
+    if (nowMs >= this.#search.deadlineMs) this.#onSearchLate();
+    else if (nowMs >= this.#silence.endMs) this.#onSilence(nowMs);
     if (this.#state !== CLOSED) this.#arm();
   }
 
   // ---- Inside ----
 
-  #onDeadline(): void {
-    if (this.#state === CONNECTING) {
-      if (this.#leaveDemand !== null) this.#clusterIsLate();
-      else if (this.#upstream === null) this.#connect();
-      else this.#upstream.timeOut();
-    } else if (this.#isEnding) this.#onQuiet();
-    else this.#endBecause(idle_timeout, IDLE_TIMEOUT_DETAILS);
+  #onSearchLate(): void {
+    if (this.#upstream === null) this.#search.passDeadline();
+    else this.#upstream.timeOut();
   }
 
-  /** Bytes that a slow peer has not taken yet are waited for. */
-  #onQuiet(): void {
-    if (this.#unsentBytes > 0 || this.#delivery !== null) this.#touch();
+  /** While the process ends, bytes that a slow peer has not taken yet are waited for. */
+  #onSilence(nowMs: number): void {
+    if (!this.#silence.isShort || !this.#silence.isIdle(nowMs)) this.#endBecause(idle_timeout, IDLE_TIMEOUT_DETAILS);
+    else if (this.#unsentBytes > 0 || this.#delivery !== null) this.#silence.noteProgress();
     else this.destroy();
   }
 
@@ -381,107 +387,6 @@ export class TcpProxyConnection
     this.#count(stat, 1);
     if (this.#facts !== null) this.#facts.connectionTerminationDetails = details;
     this.destroy();
-  }
-
-  #connectAgain(): void {
-    const { connectBackoff: settings } = this.#filter.settings;
-    if (settings === null) {
-      this.#connect();
-      return;
-    }
-    const { random, clock } = this.#context;
-    this.#backoff ??= new JitteredBackoff(random, settings.baseMs, settings.maxMs);
-    this.#deadlineMs = clock.monotonicMs() + this.#backoff.nextMs();
-    this.#arm();
-  }
-
-  /** Every attempt draws its cluster anew. */
-  #connect(): void {
-    const target = this.#filter.chooseTarget(this.downstream);
-    if (this.#filter.demands === null || this.#filter.clusterOf(target) !== undefined) this.#connectTo(target);
-    else this.#awaitCluster(this.#filter.demands, target);
-  }
-
-  /** @param target another one is not drawn: that might have to be discovered as well. */
-  #awaitCluster(demands: ClusterDemands, target: TcpTarget): void {
-    const leave = demands.ask(target.cluster, () => {
-      this.#leaveDemand = null;
-      this.#connectTo(target);
-    });
-    if (leave === undefined) {
-      this.#endWithoutCluster();
-      return;
-    }
-    this.#leaveDemand = leave;
-    this.#deadlineMs = this.#context.clock.monotonicMs() + demands.timeoutMs;
-    this.#arm();
-  }
-
-  #clusterIsLate(): void {
-    this.#filter.demands!.noteLate();
-    this.#endWithoutCluster();
-  }
-
-  #endWithoutCluster(): void {
-    this.#filter.noteNoCluster();
-    this.#endWith(ResponseFlag.NC);
-  }
-
-  #connectTo(target: TcpTarget): void {
-    const cluster = this.#filter.clusterOf(target);
-    cluster?.acquire();
-    this.#cluster?.release();
-    this.#cluster = cluster;
-    if (cluster === undefined) {
-      this.#endWithoutCluster();
-      return;
-    }
-    this.#attempts++;
-    if (this.#facts !== null) this.#noteCluster(this.#facts, cluster);
-    if (this.#filter.tunnel !== null) {
-      this.#askForTunnel(this.#filter.tunnel, cluster, target.asks);
-      return;
-    }
-    if (cluster.destinations !== null) {
-      // Whoever is asked keeps the time.
-      this.#deadlineMs = NEVER;
-      cluster.destinations.choose(this.#pickContext(cluster, target.asks), cluster.breaker, this);
-      return;
-    }
-    const host = cluster.chooseHost(this.#pickContext(cluster, target.asks));
-    if (host === null) this.onNoHost('none');
-    else this.onHost(host);
-  }
-
-  #askForTunnel(tunnel: TunnelRequest, cluster: Cluster, asks: PickContext | null): void {
-    const head = tunnel.headFor(this.#facts!);
-    if (head === null) {
-      if (this.#facts !== null) this.#facts.connectionTerminationDetails = NO_TUNNEL_HOSTNAME_DETAILS;
-      this.#endWith(ResponseFlag.NR);
-      return;
-    }
-    const upstream = new TunnelUpstream(this.#context, cluster, this, tunnel, head, this.#pickContext(cluster, asks));
-    this.#upstream = upstream;
-    this.#limitConnect(cluster);
-    upstream.start();
-  }
-
-  onNoHost(reason: NoHostReason): void {
-    if (reason !== 'overflow') this.#countCluster(this.#cluster!, upstream_cx_none_healthy);
-    this.#endWith(NO_HOST_FLAGS[reason]);
-  }
-
-  onHost(host: Host): void {
-    const { cluster } = host;
-    this.#context.traffic.connectionForwarded(this.downstream, cluster.name, host.label);
-    if (!host.tryAcquireConnection(cluster.breaker)) {
-      this.#countCluster(cluster, upstream_cx_overflow);
-      this.#endWith(ResponseFlag.UO);
-      return;
-    }
-    const nowMs = this.#limitConnect(cluster);
-    this.#noteHost(host);
-    this.#upstream = new TcpUpstream(this.#context, host, this, nowMs, cluster.breaker, this.downstream);
   }
 
   #noteCluster(facts: StreamFacts, { settings }: Cluster): void {
@@ -497,50 +402,12 @@ export class TcpProxyConnection
     this.#noteCluster(this.#facts, host.cluster);
   }
 
-  /** @returns the time of this moment. */
-  #limitConnect(cluster: Cluster): number {
-    const nowMs = this.#context.clock.monotonicMs();
-    this.#deadlineMs = nowMs + cluster.settings.connectTimeoutMs;
-    this.#arm();
-    return nowMs;
-  }
-
-  /** What the choice of a host may go by. */
-  #pickContext(cluster: Cluster, asks: PickContext | null): PickContext | null {
-    if (cluster.destinations !== null) {
-      return cluster.destinations.contextOf(null, connectionFacts(this.#context, this.downstream));
-    }
-    return cluster.isHashed ? this.#hash(cluster, asks) : asks;
-  }
-
-  /** Equal for all connections that are the same in what is hashed. */
-  #hash(cluster: Cluster, asks: PickContext | null): PickContext | null {
-    const { policies } = cluster.settings.hashing;
-    const inputs: readonly HashInput[] = policies.length > 0 ? policies : this.#filter.settings.hashInputs;
-    const { lbKernel } = this.#context;
-    const hash = new RequestHash(asks?.criteria ?? null);
-    for (const input of inputs) {
-      const text = this.#hashed(input);
-      if (text === '') continue;
-      lbKernel.hash(text);
-      hash.add(lbKernel.hashHi | 0, lbKernel.hashLo | 0);
-    }
-    return hash.hasHash ? hash : asks;
-  }
-
-  /** Empty where there is nothing to hash: of most of what a cluster hashes by, a connection has none. */
-  #hashed(input: HashInput): string {
-    if (input.kind === 'source-ip') return this.downstream.remoteAddress;
-    return input.kind === 'filter-state' ? (this.downstream.state(input.key) ?? '') : '';
-  }
-
   /** The client has gone, but what it sent belongs to the upstream. */
   #flush(upstream: ProxiedUpstream): void {
     this.#state = FLUSHING;
     this.#pausedPeer?.resume();
     this.#endMs = NEVER;
-    this.#clientIdleEndMs = NEVER;
-    this.#upstreamIdleEndMs = NEVER;
+    this.#silence.sidesEnded();
     this.#count(upstream_flush_total, 1);
     this.#count(upstream_flush_active, 1);
     upstream.end();
@@ -576,29 +443,8 @@ export class TcpProxyConnection
     return this.#pausedPeer;
   }
 
-  #touch(): void {
-    const timeoutMs = this.#isEnding ? QUIET_MS : this.#idleTimeoutMs;
-    this.#deadlineMs = timeoutMs > 0 ? this.#context.clock.monotonicMs() + timeoutMs : NEVER;
-  }
-
-  /** Something has come from the client. */
-  #hearClient(): void {
-    const { clientIdleTimeoutMs: timeoutMs } = this.#filter.settings;
-    if (timeoutMs > 0) this.#clientIdleEndMs = this.#context.clock.monotonicMs() + timeoutMs;
-  }
-
-  /** The same of the upstream. */
-  #hearUpstream(): void {
-    const { upstreamIdleTimeoutMs: timeoutMs } = this.#filter.settings;
-    if (timeoutMs > 0) this.#upstreamIdleEndMs = this.#context.clock.monotonicMs() + timeoutMs;
-  }
-
-  get #silenceEndMs(): number {
-    return Math.min(this.#clientIdleEndMs, this.#upstreamIdleEndMs);
-  }
-
   #arm(): void {
-    const nextMs = Math.min(this.#deadlineMs, this.#silenceEndMs, this.#endMs, this.#entries.nextMs);
+    const nextMs = Math.min(this.#search.deadlineMs, this.#silence.endMs, this.#endMs, this.#entries.nextMs);
     if (nextMs !== NEVER) this.#context.wheel.arm(this.#timer, nextMs);
   }
 
@@ -621,10 +467,8 @@ export class TcpProxyConnection
     if (isReset) this.#upstream?.reset();
     else this.#upstream?.destroy();
     this.#upstream = null;
-    this.#leaveDemand?.();
-    this.#cluster?.destinations?.cancel(this);
-    this.#entries.end(this.#attempts);
-    this.#cluster?.release();
+    this.#entries.end(this.#search.attempts);
+    this.#search.end();
     this.#filter.onConnectionClosed(this);
   }
 
@@ -639,9 +483,5 @@ export class TcpProxyConnection
 
   #count(stat: number, n: number): void {
     this.#context.stats.values[this.#filter.statBase + stat]! += n;
-  }
-
-  #countCluster(cluster: Cluster, stat: number): void {
-    this.#context.stats.values[cluster.statBase + stat]! += 1;
   }
 }
