@@ -250,7 +250,7 @@ export class DiscoverableResources {
 
   /** Without who is told of faults. */
   #scene(clusters: ClusterNames): Omit<Conversion, 'faults'> {
-    return { ...this.#conversion, clusters, dnsCaches: this.#conversion.dnsCaches?.copy() };
+    return { ...this.#conversion, isDiscovered: true, clusters, dnsCaches: this.#conversion.dnsCaches?.copy() };
   }
 
   #type<Message, Settings>(

@@ -2,6 +2,7 @@
 // of the schema and not repeated here. Each check reports at the field that an operator would change.
 
 import { Cluster_LbPolicy } from '../proto/generated/enums.ts';
+import type { Conversion } from './conversion.ts';
 import { AGGREGATE_TYPE, discoveryTypeOf, dnsSettingsOf, FORWARD_PROXY_TYPE, REDIS_TYPE } from './discovery-type.ts';
 import { enumName } from './enum-name.ts';
 import type { FaultSink } from './fault-sink.ts';
@@ -19,15 +20,20 @@ const CHECKS: readonly ClusterCheck[] = [
   checkEdsConfig,
   checkOriginalDst,
   checkZoneAwareness,
-  checkMembers,
   checkLogicalDns,
   checkRefreshRate,
   checkHttpVersion,
   checkSubsets,
 ];
 
-export function checkCluster(cluster: Cluster, at: string, faults: FaultSink): void {
+export function checkCluster(
+  cluster: Cluster,
+  at: string,
+  conversion: Pick<Conversion, 'faults' | 'isDiscovered'>,
+): void {
+  const { faults, isDiscovered = false } = conversion;
   for (const check of CHECKS) check(cluster, at, faults);
+  checkMembers(cluster, at, isDiscovered, faults);
 }
 
 /** The v2 name ORIGINAL_DST_LB means CLUSTER_PROVIDED. */
@@ -139,10 +145,12 @@ export function checkProvidedBalancer(balanced: Cluster, at: string, faults: Fau
 
 const TYPES_WITH_MEMBERS: ReadonlySet<string> = new Set(['STATIC', 'STRICT_DNS', 'LOGICAL_DNS']);
 
-function checkMembers(cluster: Cluster, at: string, faults: FaultSink): void {
+function checkMembers(cluster: Cluster, at: string, isDiscovered: boolean, faults: FaultSink): void {
   const type = discoveryTypeOf(cluster);
   if (type === undefined || !TYPES_WITH_MEMBERS.has(type)) return;
-  if (cluster.load_assignment === null && cluster.hosts.length === 0) {
+  // Control planes of meshes lead what may not go anywhere to a cluster that has nothing on purpose.
+  const mayLackAll = isDiscovered && type === 'STATIC';
+  if (cluster.load_assignment === null && cluster.hosts.length === 0 && !mayLackAll) {
     faults.error(at, `a cluster of type ${type} needs load_assignment`);
   }
   if (cluster.load_assignment !== null && cluster.hosts.length > 0) {

@@ -45,7 +45,7 @@ const DEFAULT_BUFFER_LIMIT_BYTES = 1024 * 1024;
 
 /** @param at path of the message, `static_resources.clusters[3]`. */
 export function convertCluster(message: Cluster, at: string, conversion: Conversion): ClusterSettings {
-  checkCluster(message, at, conversion.faults);
+  checkCluster(message, at, conversion);
   const balanced = withBalancingPolicy(message, at, conversion.faults);
   checkProvidedBalancer(balanced, at, conversion.faults);
   const transport = convertUpstreamTransport(message, at, conversion);

@@ -40,6 +40,8 @@ export interface Conversion extends LogPathLook {
   readonly networkFilters?: NetworkFilterManifests | undefined;
   /** The access loggers of this build; none when absent. */
   readonly accessLoggers?: Readonly<Record<string, AccessLoggerConversion>> | undefined;
+  /** What is converted comes by discovery; it stands in the bootstrap when absent. */
+  readonly isDiscovered?: boolean | undefined;
   /** Name of the cluster that this proxy belongs to; empty when absent. */
   readonly localCluster?: string | undefined;
   /** Name of this proxy in it; empty when absent. */

@@ -7,6 +7,7 @@ import { TimeSlice } from '../../base/time-slice.ts';
 import type { DiscoveredResource, DiscoveredResponse, OfferedResource } from '../../config/index.ts';
 import type { Logger } from '../../log/index.ts';
 import type { RefusedResource } from '../resource-record.ts';
+import { logWarnings } from '../subscription/resource-warnings.ts';
 import type { SubscriptionOwner } from '../subscription/subscription.ts';
 
 /** Who has the resources. */
@@ -141,7 +142,7 @@ export class DiscoveredSet<Settings> implements SubscriptionOwner<Settings> {
   ): Promise<readonly string[]> {
     const { kind, manager, log, onDeprecatedFields } = this.#deps;
     const { name, message } = resource;
-    for (const warning of resource.warnings) log.warning(warning);
+    logWarnings(`${kind} ${name}`, resource, log);
     if (!resource.isGood) {
       if (name !== '') manager.refuse({ name, message, error: resource.errors.join('; ') }, version);
       return resource.errors.map((error) => (name === '' ? error : `${kind} ${name}: ${error}`));

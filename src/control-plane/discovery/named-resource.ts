@@ -4,6 +4,7 @@
 import { errorMessage } from '../../base/errors.ts';
 import type { DiscoveredResponse } from '../../config/index.ts';
 import type { ResourceRecord } from '../resource-record.ts';
+import { logWarnings } from '../subscription/resource-warnings.ts';
 import { type DiscoveryDependencies, Feed, type FeedRequest } from './feed.ts';
 
 /** One that has come. */
@@ -77,7 +78,7 @@ export class NamedResource<Read> {
   #take(response: DiscoveredResponse<Read>): readonly string[] | Promise<readonly string[]> {
     const { log, onDeprecatedFields } = this.#deps;
     const resources = [...response.offered()].map((offered) => offered.read());
-    for (const { warnings } of resources) for (const warning of warnings) log.warning(warning);
+    for (const resource of resources) logWarnings(`${this.#request.kind} ${resource.name}`, resource, log);
     const own = resources.filter(({ name }) => name === this.name);
     // It may have been this one that could not be opened.
     const strange = resources.flatMap((resource) => (resource.isGood || resource.name !== '' ? [] : resource.errors));

@@ -9,6 +9,7 @@ import type { ClusterSettings, ConfigSourceSettings } from '../../snapshot/index
 import type { StatsStore } from '../../stats/index.ts';
 import { type DemandAnswer, OpenDemands } from '../open-demands.ts';
 import type { RefusedResource } from '../resource-record.ts';
+import { logWarnings } from '../subscription/resource-warnings.ts';
 import type { Subscription, SubscriptionOwner, Subscriptions } from '../subscription/subscription.ts';
 import { SubscriptionStats } from '../subscription/subscription-stats.ts';
 
@@ -148,8 +149,8 @@ class OnDemandCluster implements SubscriptionOwner<ClusterSettings> {
     for (const offered of response.offered()) {
       if (offered.name !== name) continue;
       const resource = offered.read();
-      const { message, warnings, version = response.version } = resource;
-      for (const warning of warnings) log.warning(warning);
+      const { message, version = response.version } = resource;
+      logWarnings(`cluster ${name}`, resource, log);
       if (!resource.isGood) {
         manager.refuse({ name, message, error: resource.errors.join('; ') }, version);
         this.#events.onRefused();

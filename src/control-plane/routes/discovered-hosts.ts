@@ -12,6 +12,7 @@ import { ROUTE_DISCOVERY_STATS } from '../../stats/index.ts';
 import { Feed, type ReferringDependencies } from '../discovery/feed.ts';
 import type { MainResource } from '../discovery/published-kind.ts';
 import { type DemandAnswer, OpenDemands } from '../open-demands.ts';
+import { logWarnings } from '../subscription/resource-warnings.ts';
 
 const FILE = 'src/control-plane/routes/discovered-hosts.ts';
 
@@ -130,7 +131,7 @@ export class DiscoveredHosts<View extends RoutesView> {
     for (const offered of response.offered()) {
       const { name, aliases = [] } = offered;
       const resource = offered.read();
-      for (const warning of resource.warnings) log.warning(warning);
+      logWarnings(`virtual host ${name}`, resource, log);
       if (resource.isGood) {
         onDeprecatedFields(resource.deprecatedFields);
         come.set(name, { message: resource.message, byView: resource.resource, aliases });

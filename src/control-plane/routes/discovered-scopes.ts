@@ -8,6 +8,7 @@ import type { ConfigSourceSettings, ScopedRoutesSettings, ScopeSettings } from '
 import { cleanStatName, SCOPE_DISCOVERY_STATS } from '../../stats/index.ts';
 import { Feed, type ReferringDependencies } from '../discovery/feed.ts';
 import type { RefusedResource } from '../resource-record.ts';
+import { logWarnings } from '../subscription/resource-warnings.ts';
 import { ScopeChoice } from './scope-choice.ts';
 import type { ScopeSet } from './scope-set.ts';
 
@@ -134,7 +135,7 @@ export class DiscoveredScopes {
       if (this.#feed.isStopped) break;
       const resource = offered.read();
       const { name, message } = resource;
-      for (const warning of resource.warnings) log.warning(warning);
+      logWarnings(`scope ${name}`, resource, log);
       if (name !== '' && seen.has(name)) refused.push({ name: '', message, error: `duplicate scope ${name} found` });
       else if (resource.isGood) {
         onDeprecatedFields(resource.deprecatedFields);

@@ -15,6 +15,7 @@ import {
 import type { Logger } from '../../../log/index.ts';
 import type { AssignmentSettings, ConfigSourceSettings, EdsDiscoverySettings } from '../../../snapshot/index.ts';
 import { FirstAnswer } from '../../subscription/first-answer.ts';
+import { logWarnings } from '../../subscription/resource-warnings.ts';
 import type { Subscription, SubscriptionOwner, Subscriptions } from '../../subscription/subscription.ts';
 import { type SubscriptionCells, SubscriptionStats } from '../../subscription/subscription-stats.ts';
 import type { Discovery } from './discovery.ts';
@@ -203,7 +204,7 @@ export class EdsDiscovery implements Discovery, SubscriptionOwner<AssignmentSett
 
   #takeResource(resource: DiscoveredResource<AssignmentSettings>, version: string): readonly string[] {
     const { log, onDeprecatedFields } = this.#tools;
-    for (const warning of resource.warnings) log.warning(warning);
+    logWarnings(`endpoints of cluster ${this.#cluster}`, resource, log);
     const { message } = resource;
     if (!resource.isGood) return this.#refuse(resource.errors, message, version);
     onDeprecatedFields(resource.deprecatedFields);

@@ -113,6 +113,14 @@ describe('a response in a file', () => {
     assert.ok(first?.isGood && first.resource.name === 'first' && first.message.length > 10);
   });
 
+  it('may bring a STATIC cluster that has nothing on purpose, but no other type without members', (t) => {
+    const types = ['STATIC', 'STRICT_DNS', 'LOGICAL_DNS'].map((type) => ({ '@type': CLUSTER, name: type, type }));
+    const [hole, ...others] = read(t, DISCOVERABLE.clusters(), types);
+    assert.deepEqual([errorsOf(hole!), hole!.warnings], [[], []]);
+    for (const other of others)
+      assert.match(errorsOf(other).join(), /: a cluster of type \w+_DNS needs load_assignment/);
+  });
+
   it('cannot be read as a whole where it is no response', (t) => {
     for (const text of ['{', 'version_info: {}', '{resources: 5}', 'odd: 1']) {
       const opened = openText(t, DISCOVERABLE.clusters(), text, new UnknownFieldPolicy('reject'));

@@ -204,13 +204,13 @@ describe('a set that discovery keeps', () => {
         resource('c', 1),
         resource('', 0, 'bad'),
         resource('fixed'),
-        { ...resource('d'), warnings: ['d is odd'] },
+        { ...resource('d'), warnings: ['is odd'] },
       ]),
     );
     assert.deepEqual(refusals, ['thing a: is bad', 'thing b: is full', 'duplicate thing c found', 'is bad']);
     assert.deepEqual(log, [
       'thing fixed is left out: the bootstrap has one of this name, or none are taken any more',
-      'd is odd',
+      'thing d: is odd',
     ]);
   });
 
