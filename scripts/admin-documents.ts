@@ -279,7 +279,7 @@ const TABLES: Readonly<Record<string, Listed>> = {
   RUNTIME_STATS: { under: 'runtime.', what: 'The runtime' },
   SUBSCRIPTION_STATS: {
     under:
-      'cluster_manager.cds., listener_manager.lds., http.<stat_prefix>.rds.<route_config_name>., http.<stat_prefix>.scoped_rds.<name>., cluster_manager.odcds., extension_config_discovery.http_filter.<name>., runtime., sds.<secret>.',
+      'cluster_manager.cds., listener_manager.lds., http.<stat_prefix>.rds.<route_config_name>., http.<stat_prefix>.scoped_rds.<name>., cluster_manager.odcds., extension_config_discovery.<kind>.<name>., runtime., sds.<secret>.',
     what: 'Clusters, listeners and runtime layers that come by discovery, and secrets in files, where there are any; beside them the text `version_text`',
   },
   ROUTE_DISCOVERY_STATS: {
@@ -291,8 +291,8 @@ const TABLES: Readonly<Record<string, Listed>> = {
     what: 'Scopes of routes that come by discovery; beside the rows of subscriptions',
   },
   EXTENSION_DISCOVERY_STATS: {
-    under: 'extension_config_discovery.http_filter.<name>.',
-    what: 'Configurations of HTTP filters that come by discovery; beside the rows of subscriptions',
+    under: 'extension_config_discovery.<kind>.<name>.',
+    what: 'Configurations of filters that come by discovery, of the kinds `http_filter`, `network_filter` and `tcp_listener_filter`; beside the rows of subscriptions',
   },
   CONTROL_PLANE_STATS: {
     under:

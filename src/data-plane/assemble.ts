@@ -3,18 +3,17 @@
 //   ActiveListener          accepts, ListenerFilterPhase where bytes are looked at first
 //    └─ FilterChainMatcher  chooses an ActiveFilterChain
 //     ├─ NetworkFilterChain, FilteredConnection where there are filters before the terminal one
-//     └─ terminal filter    ConnectionManager (HTTP)              or  TcpProxy, ExtensionTerminal
+//     └─ terminal filter    ConnectionManager (HTTP)              or  TcpProxy, ExtensionTerminal; DiscoveringTerminal has any of them
 //        └─ per connection  Http1ServerConnection                     TcpProxyConnection
 //            └─ per request HttpStream ── Router ── UpstreamAttempt     │
 //                └─ cluster Cluster.chooseHost ── Host.pools            Cluster.chooseHost
 //                    └─     Http1ClientConnection                       TcpUpstream
 
-import type { FilterChainSnapshot, ListenerSnapshot } from '../snapshot/index.ts';
-import type { ListenerDrain } from './drains.ts';
-import type { IngressFacts } from './format/facts.ts';
+import type { ListenerSnapshot, PublishedTerminal } from '../snapshot/index.ts';
 import { ConnectionManager } from './http/connection-manager.ts';
-import { ActiveListener } from './listener/active-listener.ts';
+import { ActiveListener, type CreateFilter } from './listener/active-listener.ts';
 import type { ListenersByAddress } from './listener/listeners-by-address.ts';
+import { DiscoveringTerminal } from './network/discovering-terminal.ts';
 import { ExtensionTerminal } from './network/extension-terminal.ts';
 import type { TerminalFilter } from './network/terminal-filter.ts';
 import { TcpProxy } from './tcp-proxy/tcp-proxy.ts';
@@ -29,7 +28,7 @@ export function assembleListener(
   listener: ListenerSnapshot,
 ): ActiveListener {
   const overload = listener.settings.bypassesOverload ? context.noOverload : context.overload;
-  const createFilter = (chain: FilterChainSnapshot, ingress: IngressFacts, drain: ListenerDrain): TerminalFilter => {
+  const createFilter: CreateFilter = (chain, ingress, drain, onMissing) => {
     const { filter } = chain.settings;
     switch (filter.kind) {
       case 'http-connection-manager':
@@ -38,6 +37,17 @@ export function assembleListener(
         return new TcpProxy(context, clusters, chain, ingress, filter);
       case 'extension':
         return new ExtensionTerminal(context, clusters, chain.terminal!, ingress);
+      case 'discovered': {
+        const create = ({ settings, parts }: NonNullable<PublishedTerminal['configured']>): TerminalFilter =>
+          createFilter(
+            { ...chain, ...parts, settings: { ...chain.settings, filter: settings } },
+            ingress,
+            drain,
+            onMissing,
+          );
+        const { name } = filter;
+        return new DiscoveringTerminal(context, { name, id: chain.discoveredTerminalId!, create, onMissing });
+      }
     }
   };
   const { udp } = listener.settings;

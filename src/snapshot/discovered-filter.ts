@@ -1,8 +1,9 @@
-// HTTP and network filters whose configurations are resources of their own: chains refer to them by id, and another configuration for the
+// HTTP, network and listener filters whose configurations are resources of their own: chains refer to them by id, and another configuration for the
 // same id takes the place of the one before it under listeners that stay as they are.
 
 import type { ConfigSourceSettings } from './config-source.ts';
-import type { HttpFilterSettings } from './listener.ts';
+import type { ListenerFilterSnapshot, OwnListenerFilterSettings, TerminalParts } from './filter-chain.ts';
+import type { HttpFilterSettings, OwnTerminalSettings } from './listener.ts';
 import type { NetworkFilterSettings, NetworkFilterSnapshot } from './network-filter.ts';
 
 /** What an HTTP filter is configured as, whichever way that has come. */
@@ -16,6 +17,16 @@ export interface ConfiguredFilter {
 export interface ConfiguredNetworkFilter {
   /** Null where it takes no part, as it is configured. */
   readonly filter: NetworkFilterSettings | null;
+}
+
+/** The same of one that ends its chain. */
+export interface ConfiguredTerminal {
+  readonly filter: OwnTerminalSettings;
+}
+
+/** The same of a listener filter. */
+export interface ConfiguredListenerFilter {
+  readonly filter: OwnListenerFilterSettings;
 }
 
 /** What a chain says of a filter that comes by discovery, under the name that the filter has in the chain. */
@@ -47,5 +58,21 @@ export interface PublishedNetworkFilter {
   readonly configured: { readonly filter: NetworkFilterSnapshot | null } | null;
 }
 
+export type DiscoveredTerminal = DiscoveredFilter<ConfiguredTerminal>;
+
+export interface PublishedTerminal {
+  readonly id: number;
+  /** Null for none: connections are closed. */
+  readonly configured: { readonly settings: OwnTerminalSettings; readonly parts: TerminalParts } | null;
+}
+
+export type DiscoveredListenerFilter = DiscoveredFilter<ConfiguredListenerFilter>;
+
+export interface PublishedListenerFilter {
+  readonly id: number;
+  /** Null for none: connections are closed. */
+  readonly configured: ListenerFilterSnapshot<OwnListenerFilterSettings> | null;
+}
+
 /** Of whatever kind: ids are of one row. */
-export type PublishedExtension = PublishedFilter | PublishedNetworkFilter;
+export type PublishedExtension = PublishedFilter | PublishedNetworkFilter | PublishedTerminal | PublishedListenerFilter;

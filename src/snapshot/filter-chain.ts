@@ -5,6 +5,7 @@ import type { TlvSelection } from '../base/proxy-header.ts';
 import type { RuntimeSetting } from '../base/runtime.ts';
 import type { TokenBucketSettings } from '../base/token-bucket.ts';
 import type { CidrRange } from './cidr-range.ts';
+import type { DiscoveredListenerFilter } from './discovered-filter.ts';
 import type { FormatSegments } from './format.ts';
 import type { TerminalFilterSettings } from './listener.ts';
 import type { Metadata } from './metadata.ts';
@@ -112,22 +113,30 @@ export interface HttpInspectorSettings {
   readonly kind: 'http-inspector';
 }
 
-export type ListenerFilterSettings = (
+/** One of this build. */
+export type OwnListenerFilterSettings =
   | ProxyProtocolSettings
   | OriginalDstFilterSettings
   | TlsInspectorSettings
   | HttpInspectorSettings
-  | ListenerRateLimitSettings
-) & {
+  | ListenerRateLimitSettings;
+
+/** Any of them, as what comes by discovery says. */
+export interface DiscoveredListenerFilterSettings {
+  readonly kind: 'discovered';
+  /** In the configuration of its listener. */
+  readonly name: string;
+  readonly discovered: DiscoveredListenerFilter;
+}
+
+export type ListenerFilterSettings = (OwnListenerFilterSettings | DiscoveredListenerFilterSettings) & {
   /** Connections that it does not look at; absent for none. */
   readonly disabledFor?: ConnectionPredicate;
 };
 
-export interface FilterChainSnapshot {
-  /** Identifies it among those that its listener has and has had. */
-  readonly id: number;
-  readonly settings: FilterChainSettings;
-  /** First cell of the terminal filter's stats (HTTP_STATS or TCP_PROXY_STATS); 0 for one of an extension. */
+/** What a terminal filter is given in shared memory, and the ids of what else it wants. */
+export interface TerminalParts {
+  /** First cell of the terminal filter's stats (HTTP_STATS or TCP_PROXY_STATS); 0 for one of an extension, or that comes by discovery. */
   readonly filterStatBlock: number;
   /** First cell of TCP_ON_DEMAND_STATS; absent where connections wait for no cluster. */
   readonly onDemandStatBlock?: number;
@@ -145,9 +154,17 @@ export interface FilterChainSnapshot {
   readonly discoveredFilterIds?: readonly number[];
   /** First cells of ROUTE_STATS of virtual clusters and routes, by their scopes; absent where there are none. */
   readonly routeStatBlocks?: Readonly<Record<string, number>>;
-  readonly networkFilters: readonly NetworkFilterSnapshot[];
   /** The terminal filter, where it is one of an extension. */
   readonly terminal?: NetworkFilterSnapshot;
+  /** Of the terminal filter, where its configuration comes by discovery. */
+  readonly discoveredTerminalId?: number;
+}
+
+export interface FilterChainSnapshot extends TerminalParts {
+  /** Identifies it among those that its listener has and has had. */
+  readonly id: number;
+  readonly settings: FilterChainSettings;
+  readonly networkFilters: readonly NetworkFilterSnapshot[];
   /** Absent where connections come as they are. */
   readonly tls?: DownstreamTlsSnapshot;
 }
@@ -156,4 +173,6 @@ export interface ListenerFilterSnapshot<Settings extends ListenerFilterSettings 
   readonly settings: Settings;
   /** First cell of the filter's stats, such as PROXY_PROTOCOL_STATS; 0 for a filter without. */
   readonly statBlock: number;
+  /** Of one that comes by discovery; absent for any other. */
+  readonly discoveredId?: number;
 }

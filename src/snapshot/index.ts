@@ -72,18 +72,25 @@ export type {
 export type { ClusterDemandSettings, Demand } from './demand.ts';
 export type {
   ConfiguredFilter,
+  ConfiguredListenerFilter,
   ConfiguredNetworkFilter,
+  ConfiguredTerminal,
   DiscoveredFilter,
+  DiscoveredListenerFilter,
   DiscoveredNetworkFilter,
+  DiscoveredTerminal,
   PublishedExtension,
   PublishedFilter,
+  PublishedListenerFilter,
   PublishedNetworkFilter,
+  PublishedTerminal,
 } from './discovered-filter.ts';
 export type { DnsResolverSettings } from './dns-resolver.ts';
 export type { DrainedListeners, DrainProgress, DrainState, DrainStrategy } from './drain.ts';
 export type {
   ConnectionPredicate,
   ConnectionSourceType,
+  DiscoveredListenerFilterSettings,
   FilterChainChoice,
   FilterChainMatch,
   FilterChainSettings,
@@ -93,7 +100,9 @@ export type {
   ListenerFilterSnapshot,
   ListenerRateLimitSettings,
   OriginalDstFilterSettings,
+  OwnListenerFilterSettings,
   ProxyProtocolSettings,
+  TerminalParts,
   TlsInspectorSettings,
   TlvRule,
 } from './filter-chain.ts';
@@ -142,6 +151,7 @@ export type {
   HttpLogEntries,
   ListenerSettings,
   ListenerSnapshot,
+  OwnTerminalSettings,
   ProxyStatusSettings,
   ServerHeaderTransformation,
   TcpClusterShare,

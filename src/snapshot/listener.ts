@@ -6,7 +6,7 @@ import type { StringMatch } from '../base/string-match.ts';
 import type { AccessLogSettings, ReportedLogSettings } from './access-log.ts';
 import type { KeepaliveSettings, SubsetCriteria } from './cluster.ts';
 import type { ClusterDemandSettings } from './demand.ts';
-import type { DiscoveredFilter } from './discovered-filter.ts';
+import type { DiscoveredFilter, DiscoveredTerminal } from './discovered-filter.ts';
 import type {
   FilterChainChoice,
   FilterChainSettings,
@@ -292,8 +292,19 @@ export interface BackoffSettings {
   readonly maxMs: number;
 }
 
+/** What ends a filter chain, as one of this build. */
+export type OwnTerminalSettings = HttpConnectionManagerSettings | TcpProxySettings | ExtensionTerminalSettings;
+
+/** Any of them, as what comes by discovery says. */
+export interface DiscoveredTerminalSettings {
+  readonly kind: 'discovered';
+  /** In its chain. */
+  readonly name: string;
+  readonly discovered: DiscoveredTerminal;
+}
+
 /** What ends a filter chain. */
-export type TerminalFilterSettings = HttpConnectionManagerSettings | TcpProxySettings | ExtensionTerminalSettings;
+export type TerminalFilterSettings = OwnTerminalSettings | DiscoveredTerminalSettings;
 
 /** Which way a listener's connections go, as seen from the services behind; drains can be limited to one. */
 export type TrafficDirection = 'UNSPECIFIED' | 'INBOUND' | 'OUTBOUND';

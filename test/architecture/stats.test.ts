@@ -25,7 +25,6 @@ const UNWRITTEN: Readonly<Record<string, Readonly<Record<string, readonly string
     SERVER_STATS: ['compilation_settings.fips_mode'],
   },
   'resources do not change at run time': {
-    LISTENER_STATS: ['extension_config_missing'],
     WORKER_CLUSTER_MANAGER_STATS: ['clusters_inflated'],
   },
   'zones of different number do not keep requests from being routed by them': {

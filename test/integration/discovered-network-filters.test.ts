@@ -2,8 +2,9 @@
 // that there are keep to what they have met.
 
 import assert from 'node:assert/strict';
-import { describe, it, type TestContext } from 'node:test';
-import { type JsonObject, listenerWith, socketAddress, tcpFilter } from '../support/bootstrap.ts';
+import { describe, it } from 'node:test';
+import { ANY_PORT, ask, askAnew, bootstrapOf, clusters, connect, start } from '../support/asked-clusters.ts';
+import { type JsonObject, listenerWith, tcpFilter } from '../support/bootstrap.ts';
 import { ControlPlane } from '../support/control-plane.ts';
 import { cluster, FORMS, ofForm, bootstrap as planeBootstrap, serve } from '../support/discovered-proxy.ts';
 import { untilEqual } from '../support/eventually.ts';
@@ -13,13 +14,11 @@ import {
   FiltersFile,
   filterResource as resource,
 } from '../support/filters-file.ts';
-import { runWeir, startWeir, type WeirProcess } from '../support/weir-process.ts';
-import { WireClient, WireUpstream } from '../support/wire.ts';
+import { runWeir, type WeirProcess } from '../support/weir-process.ts';
 
 const TYPES = 'type.googleapis.com/envoy.extensions.filters.network';
 const STATE = `${TYPES}.set_filter_state.v3.Config`;
 const LIMIT = `${TYPES}.connection_limit.v3.ConnectionLimit`;
-const ANY_PORT = socketAddress('127.0.0.1', 0);
 const LOG = {
   name: 'envoy.access_loggers.stdout',
   typed_config: {
@@ -50,47 +49,8 @@ function listener(...filters: readonly JsonObject[]): JsonObject {
   });
 }
 
-async function clusters(t: TestContext): Promise<readonly JsonObject[]> {
-  const all: JsonObject[] = [];
-  for (const name of ['one', 'two']) {
-    const upstream = await WireUpstream.start((socket) => {
-      socket.on('data', () => socket.write(`${name};`));
-      socket.on('end', () => socket.end());
-    });
-    t.after(() => upstream.close());
-    all.push(cluster(name, upstream.port));
-  }
-  return all;
-}
-
 function bootstrap(clusterList: readonly JsonObject[], ...filters: readonly JsonObject[]): string {
-  return JSON.stringify({
-    node: { id: 'me', cluster: 'us' },
-    admin: { address: ANY_PORT },
-    static_resources: { listeners: [listener(...filters)], clusters: clusterList },
-  });
-}
-
-const start = (configYaml: string): Promise<WeirProcess> =>
-  startWeir({ configYaml, args: ['--concurrency', '1', '--file-flush-interval-msec', '20'] });
-
-async function connect(weir: WeirProcess): Promise<WireClient> {
-  return new WireClient((await weir.listeners()).get('in')!.port);
-}
-
-/** Which cluster answers, or that the connection ends. */
-async function ask(client: WireClient): Promise<string> {
-  return client
-    .write('x')
-    .until(';')
-    .catch(() => 'ended');
-}
-
-async function askAnew(weir: WeirProcess): Promise<string> {
-  const client = await connect(weir);
-  const answer = await ask(client);
-  client.close();
-  return answer;
+  return bootstrapOf(clusterList, listener(...filters));
 }
 
 const stat = (weir: WeirProcess, name: string): Promise<number | undefined> =>

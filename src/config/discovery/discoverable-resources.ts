@@ -5,7 +5,9 @@ import type {
   AssignmentSettings,
   ClusterSettings,
   ConfiguredFilter,
+  ConfiguredListenerFilter,
   ConfiguredNetworkFilter,
+  ConfiguredTerminal,
   DiscoveredFilter,
   DiscoveredRoutes,
   EdsDiscoverySettings,
@@ -33,7 +35,9 @@ import type { DnsCacheNames } from '../resources/dns-cache-names.ts';
 import { type ExtensionManifests, NO_EXTENSIONS } from '../resources/extension-manifests.ts';
 import type { FaultSink } from '../resources/fault-sink.ts';
 import { convertListener } from '../resources/listener.ts';
+import { LISTENER_FILTERS } from '../resources/listener-filters.ts';
 import { convertDiscoveredAssignment } from '../resources/load-assignment.ts';
+import { TERMINAL_FILTERS } from '../resources/network-filters.ts';
 import { RouteFilters } from '../resources/route-filters.ts';
 import { convertRouteTable } from '../resources/route-table.ts';
 import { convertScope } from '../resources/scoped-routes.ts';
@@ -209,6 +213,22 @@ export class DiscoverableResources {
     clusterNames: Iterable<string>,
   ): ResourceType<ReadFilters<View, ConfiguredNetworkFilter>> {
     return this.#filters(views, clusterNames, NETWORK_FILTERS);
+  }
+
+  /** As `httpFilters`: what ends a chain of network filters. */
+  terminalFilters<View extends FilterView>(
+    views: Iterable<View>,
+    clusterNames: Iterable<string>,
+  ): ResourceType<ReadFilters<View, ConfiguredTerminal>> {
+    return this.#filters(views, clusterNames, TERMINAL_FILTERS);
+  }
+
+  /** As `httpFilters`. */
+  listenerFilters<View extends FilterView>(
+    views: Iterable<View>,
+    clusterNames: Iterable<string>,
+  ): ResourceType<ReadFilters<View, ConfiguredListenerFilter>> {
+    return this.#filters(views, clusterNames, LISTENER_FILTERS);
   }
 
   #filters<View extends FilterView, Configured>(

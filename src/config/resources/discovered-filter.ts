@@ -1,10 +1,11 @@
-// HTTP and network filters whose configuration comes by discovery: ExtensionConfigSource message → where from and what may come, and
+// HTTP, network and listener filters whose configuration comes by discovery: ExtensionConfigSource message → where from and what may come, and
 // what comes → settings.
 
 import type { ConfiguredFilter, ConfiguredNetworkFilter, DiscoveredFilter } from '../../snapshot/index.ts';
 import { protoSchema } from '../proto/root.ts';
 import { itemPath } from '../source/field-path.ts';
 import { quote } from '../source/node.ts';
+import { LISTENER_FILTER_TYPES, TERMINAL_TYPES } from '../support/table/extensions.ts';
 import { convertConfigSource } from './config-source.ts';
 import type { Conversion } from './conversion.ts';
 import { openExtension } from './extension.ts';
@@ -37,7 +38,7 @@ export const NETWORK_FILTERS: FilterReading<ConfiguredNetworkFilter> = {
   refuse: (typeName, { networkFilters = {} }) => {
     const manifest = Object.hasOwn(networkFilters, typeName) ? networkFilters[typeName] : undefined;
     if (manifest === undefined) return 'configures no network filter of this build that stands before another';
-    return manifest.isTerminal ? 'configures a filter that ends its chain, and stands there' : undefined;
+    return manifest.isTerminal ? 'configures a filter that ends its chain, and others stand behind it here' : undefined;
   },
   convert: (typeName, message, at, _name, conversion) => {
     const settings = conversion.networkFilters![typeName]!.convert(message, at, conversion);
@@ -96,7 +97,8 @@ export function convertConfigured<Configured>(
 
 /** Of whatever kind. */
 function isFilter(typeName: string, { httpFilters = {}, networkFilters = {} }: Conversion): boolean {
-  return Object.hasOwn(httpFilters, typeName) || Object.hasOwn(networkFilters, typeName);
+  const isExtension = Object.hasOwn(httpFilters, typeName) || Object.hasOwn(networkFilters, typeName);
+  return isExtension || TERMINAL_TYPES.includes(typeName) || LISTENER_FILTER_TYPES.includes(typeName);
 }
 
 function typeOf(

@@ -1,9 +1,11 @@
 // ListenerFilter messages → ListenerFilterSettings, and the older switches that stand for some of them.
 
 import type {
+  ConfiguredListenerFilter,
   ConnectionPredicate,
   ListenerFilterSettings,
   ListenerRateLimitSettings,
+  OwnListenerFilterSettings,
   ProxyProtocolSettings,
   TlsInspectorSettings,
   TlvRule,
@@ -11,6 +13,8 @@ import type {
 import { ProxyProtocolConfig_Version as Version } from '../proto/generated/enums.ts';
 import type { MessageTypes } from '../proto/generated/messages.ts';
 import { fieldPath } from '../source/field-path.ts';
+import type { Conversion } from './conversion.ts';
+import { convertDiscoveredFilter, type FilterReading } from './discovered-filter.ts';
 import { openExtension } from './extension.ts';
 import type { FaultSink } from './fault-sink.ts';
 import { treeAsksForClientHello } from './filter-chain-matcher.ts';
@@ -46,25 +50,49 @@ const PLAIN_PROXY_PROTOCOL: ProxyProtocolSettings = {
   rules: [],
 };
 
-type ListenerFilterPredicate = NonNullable<Listener['listener_filters'][number]['filter_disabled']>;
+type ListenerFilterMessage = Listener['listener_filters'][number];
+type ListenerFilterPredicate = NonNullable<ListenerFilterMessage['filter_disabled']>;
+
+/** By the messages that configure them. */
+const CONVERSIONS: Readonly<
+  Record<string, (message: object, at: string, faults: FaultSink) => OwnListenerFilterSettings>
+> = {
+  [ORIGINAL_DST]: () => ({ kind: 'original-dst' }),
+  [PROXY_PROTOCOL]: (message, at, faults) => convertProxyProtocol(message as ProxyProtocol, at, faults),
+  [TLS_INSPECTOR]: (message) => convertTlsInspector(message as TlsInspector),
+  [RATE_LIMIT]: (message, at, faults) => convertRateLimit(message as MessageTypes[typeof RATE_LIMIT], at, faults),
+  [HTTP_INSPECTOR]: () => ({ kind: 'http-inspector' }),
+};
+
+export const LISTENER_FILTERS: FilterReading<ConfiguredListenerFilter> = {
+  refuse: (typeName) =>
+    Object.hasOwn(CONVERSIONS, typeName) ? undefined : 'configures no listener filter of this build for connections',
+  convert: (typeName, message, at, _name, { faults }) => ({ filter: CONVERSIONS[typeName]!(message, at, faults) }),
+};
 
 /** Filters that this build lacks are left out: the support table has refused them. */
 export function convertListenerFilters(
   message: Listener,
   at: string,
-  faults: FaultSink,
+  conversion: Conversion,
 ): readonly ListenerFilterSettings[] {
+  const { faults } = conversion;
   const filters = message.listener_filters.flatMap((filter, index): ListenerFilterSettings[] => {
     const { filter_disabled: disabled } = filter;
-    const own = convertListenerFilter(filter, `${at}.listener_filters[${index}].typed_config`, faults);
+    const own = convertListenerFilter(filter, `${at}.listener_filters[${index}]`, conversion);
     if (own === undefined) return [];
     return [disabled === null ? own : { ...own, disabledFor: convertPredicate(disabled) }];
   });
-  const has = (wanted: ListenerFilterSettings['kind']): boolean => filters.some(({ kind }) => kind === wanted);
-  if (usesProxyProto(message.filter_chains, at, faults) && !has('proxy-protocol')) filters.push(PLAIN_PROXY_PROTOCOL);
-  if (valueOr(message.use_original_dst, false) && !has('original-dst')) filters.push({ kind: 'original-dst' });
+  const has = (type: string, wanted: ListenerFilterSettings['kind']): boolean =>
+    filters.some((filter) =>
+      filter.kind === 'discovered' ? filter.discovered.types.includes(type) : filter.kind === wanted,
+    );
+  const hasHeader = has(PROXY_PROTOCOL, 'proxy-protocol');
+  if (usesProxyProto(message.filter_chains, at, faults) && !hasHeader) filters.push(PLAIN_PROXY_PROTOCOL);
+  const hasDestination = has(ORIGINAL_DST, 'original-dst');
+  if (valueOr(message.use_original_dst, false) && !hasDestination) filters.push({ kind: 'original-dst' });
   const inspected = choiceByClientHello(message);
-  if (inspected !== undefined && !has('tls-inspector')) {
+  if (inspected !== undefined && !has(TLS_INSPECTOR, 'tls-inspector')) {
     const why = 'is decided by what TLS clients announce, so the listener filter tls_inspector is added';
     faults.warning(fieldPath(at, inspected), why);
     filters.push(PLAIN_TLS_INSPECTOR);
@@ -72,27 +100,20 @@ export function convertListenerFilters(
   return filters;
 }
 
-/** @returns undefined for one that this build lacks. */
+/** @returns undefined for one that this build lacks, or of which a fault says what is wrong. */
 function convertListenerFilter(
-  filter: Listener['listener_filters'][number],
+  { name, typed_config, config_discovery }: ListenerFilterMessage,
   at: string,
-  faults: FaultSink,
+  conversion: Conversion,
 ): ListenerFilterSettings | undefined {
-  const opened = openExtension(filter.typed_config);
-  switch (opened?.typeName) {
-    case ORIGINAL_DST:
-      return { kind: 'original-dst' };
-    case PROXY_PROTOCOL:
-      return convertProxyProtocol(opened.message as ProxyProtocol, at, faults);
-    case TLS_INSPECTOR:
-      return convertTlsInspector(opened.message as TlsInspector);
-    case RATE_LIMIT:
-      return convertRateLimit(opened.message as MessageTypes[typeof RATE_LIMIT], at, faults);
-    case HTTP_INSPECTOR:
-      return { kind: 'http-inspector' };
-    default:
-      return undefined;
+  if (config_discovery !== null) {
+    const place = `${at}.config_discovery`;
+    const discovered = convertDiscoveredFilter(name, config_discovery, place, conversion, LISTENER_FILTERS);
+    return discovered && { kind: 'discovered', name, discovered };
   }
+  const opened = openExtension(typed_config);
+  const convert = opened && Object.hasOwn(CONVERSIONS, opened.typeName) ? CONVERSIONS[opened.typeName] : undefined;
+  return convert?.(opened!.message, `${at}.typed_config`, conversion.faults);
 }
 
 /** Path in the listener of the first choice of a filter chain by what only a TLS inspector finds out; undefined without any. */

@@ -57,7 +57,7 @@ export function convertListener(message: Listener, at: string, conversion: Conve
     socketOptions: convertSocketOptions(message, at, faults),
     ...convertOwnKeepalives(message, addresses),
     ...convertListeningOptions(message, addresses, at, faults),
-    listenerFilters: isUdp ? [] : convertListenerFilters(message, at, faults),
+    listenerFilters: isUdp ? [] : convertListenerFilters(message, at, conversion),
     listenerFiltersTimeoutMs: durationMsOr(message.listener_filters_timeout, DEFAULT_LISTENER_FILTERS_TIMEOUT_MS),
     continueOnListenerFiltersTimeout: message.continue_on_listener_filters_timeout,
     ignoresGlobalLimit: message.ignore_global_conn_limit || message.bypass_overload_manager,

@@ -1,8 +1,13 @@
 // The network filters of a chain, by the messages that configure them.
 
-import type { NetworkFilterSettings, TerminalFilterSettings } from '../../snapshot/index.ts';
+import type {
+  ConfiguredTerminal,
+  NetworkFilterSettings,
+  OwnTerminalSettings,
+  TerminalFilterSettings,
+} from '../../snapshot/index.ts';
 import type { Conversion } from './conversion.ts';
-import { convertDiscoveredFilter, NETWORK_FILTERS } from './discovered-filter.ts';
+import { convertDiscoveredFilter, type FilterReading, NETWORK_FILTERS } from './discovered-filter.ts';
 import { openExtension } from './extension.ts';
 import { type ChainMember, checkTerminalFilter } from './filter-chain-rules.ts';
 import { convertHttpConnectionManager } from './http-connection-manager.ts';
@@ -13,12 +18,28 @@ const TERMINALS = 'the HTTP connection manager, the TCP proxy or another termina
 
 /** Those that are no extensions: each ends its chain. */
 const OWN_FILTERS: Readonly<
-  Record<string, (message: object, at: string, conversion: Conversion) => TerminalFilterSettings>
+  Record<string, (message: object, at: string, conversion: Conversion) => OwnTerminalSettings>
 > = {
   'proxy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager': (message, at, conversion) =>
     convertHttpConnectionManager(message as HttpConnectionManager, at, conversion),
   'proxy.extensions.filters.network.tcp_proxy.v3.TcpProxy': (message, at, conversion) =>
     convertTcpProxy(message as TcpProxy, at, conversion),
+};
+
+/** Those that end their chain. */
+export const TERMINAL_FILTERS: FilterReading<ConfiguredTerminal> = {
+  refuse: (typeName, { networkFilters = {} }) => {
+    if (Object.hasOwn(OWN_FILTERS, typeName)) return undefined;
+    const manifest = Object.hasOwn(networkFilters, typeName) ? networkFilters[typeName] : undefined;
+    if (manifest === undefined) return 'configures no network filter of this build that ends its chain';
+    return manifest.isTerminal ? undefined : 'configures a filter that stands before another, and is the last here';
+  },
+  convert: (typeName, message, at, _name, conversion) => {
+    const own = Object.hasOwn(OWN_FILTERS, typeName) ? OWN_FILTERS[typeName] : undefined;
+    if (own !== undefined) return { filter: own(message, at, conversion) };
+    const settings = conversion.networkFilters![typeName]!.convert(message, at, conversion);
+    return settings === undefined || settings === 'off' ? undefined : { filter: { ...settings, kind: 'extension' } };
+  },
 };
 
 export interface ConvertedFilters {
@@ -39,9 +60,15 @@ export function convertNetworkFilters(
   for (const [index, { name, typed_config, config_discovery }] of filters.entries()) {
     if (config_discovery !== null) {
       const place = `${at}[${index}].config_discovery`;
+      const isTerminal = index === filters.length - 1;
+      members.push({ name, isTerminal });
+      if (isTerminal) {
+        const last = convertDiscoveredFilter(name, config_discovery, place, conversion, TERMINAL_FILTERS);
+        if (last !== undefined) terminal = { kind: 'discovered', name, discovered: last };
+        continue;
+      }
       const discovered = convertDiscoveredFilter(name, config_discovery, place, conversion, NETWORK_FILTERS);
       if (discovered !== undefined) before.push({ name, settings: null, discovered });
-      members.push({ name, isTerminal: false });
       continue;
     }
     const here = `${at}[${index}].typed_config`;

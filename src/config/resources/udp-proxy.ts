@@ -53,6 +53,10 @@ export function convertUdpListener(
   const { faults } = conversion;
   refuseConnectionFields(message, at, faults);
   const filters = message.listener_filters.map(({ typed_config: settings }) => openExtension(settings));
+  for (const [index, { config_discovery: discovery }] of message.listener_filters.entries()) {
+    const here = `${at}.listener_filters[${index}].config_discovery`;
+    if (discovery !== null) faults.error(here, 'a filter of datagrams does not come by discovery: use typed_config');
+  }
   const first = filters.findIndex((filter) => filter?.typeName === UDP_PROXY);
   for (const [index, filter] of filters.entries()) {
     if (filter === undefined || index === first) continue;

@@ -39,8 +39,6 @@ export function supportWith({
     Object.values<{ support: SupportTable }>(kind),
   );
   const ofRoutes = Object.values(httpFilters).flatMap((filter) => filter.ofRoutes?.type ?? []);
-  // The others end their chain, and stand there.
-  const passing = Object.keys(networkFilters).filter((type) => !networkFilters[type]!.isTerminal);
   const actions = Object.values(httpFilters).flatMap(({ matcherActions = [] }) => matcherActions);
   return {
     ...SUPPORT,
@@ -51,8 +49,11 @@ export function supportWith({
     [HTTP_FILTER]: withTypes(HTTP_FILTER, 'typed_config', Object.keys(httpFilters)),
     [DELEGATED_FILTER]: withTypes(DELEGATED_FILTER, 'typed_config', Object.keys(httpFilters)),
     [DEFAULT_FILTER]: withTypes(DEFAULT_FILTER, 'default_config', Object.keys(httpFilters)),
-    [DEFAULT_NETWORK_FILTER]: withTypes(DEFAULT_NETWORK_FILTER, 'default_config', passing),
-    [DISCOVERED_FILTER]: withTypes(DISCOVERED_FILTER, 'typed_config', [...Object.keys(httpFilters), ...passing]),
+    [DEFAULT_NETWORK_FILTER]: withTypes(DEFAULT_NETWORK_FILTER, 'default_config', Object.keys(networkFilters)),
+    [DISCOVERED_FILTER]: withTypes(DISCOVERED_FILTER, 'typed_config', [
+      ...Object.keys(httpFilters),
+      ...Object.keys(networkFilters),
+    ]),
     [NETWORK_FILTER]: withTypes(NETWORK_FILTER, 'typed_config', Object.keys(networkFilters)),
     [ROUTE_FILTER]: withTypes(ROUTE_FILTER, 'config', ofRoutes),
     ...Object.fromEntries(

@@ -38,3 +38,12 @@ export function leaseOf<Known extends Pick<ResourceLease, 'name' | 'target'>>(
     release,
   };
 }
+
+/** Resolves when none of them is missing, or waited for any longer; perhaps never behind their release. */
+export async function whenAllReady(leases: readonly Awaited[]): Promise<void> {
+  for (const { whenReady } of leases) await whenReady;
+}
+
+export function releaseAll(leases: readonly Pick<ResourceLease, 'release'>[]): void {
+  for (const lease of leases) lease.release();
+}

@@ -26,6 +26,7 @@ import type {
 } from '../../snapshot/index.ts';
 import { LISTENER_MANAGER_STATS, LISTENER_STATS, type StatsStore } from '../../stats/index.ts';
 import type { SharedMemoryOwner } from '../../wasm/shared-memory-owner.ts';
+import { httpFiltersOf } from '../filters/terminal-parts.ts';
 import {
   Failures,
   NO_MESSAGE,
@@ -37,7 +38,7 @@ import type { ChangedContexts } from '../tls/changed-contexts.ts';
 import { ActiveListener, type PutListener } from './active-listener.ts';
 import type { FormerChains } from './filter-chains.ts';
 import { ListenerNeeds } from './listener-needs.ts';
-import { httpFiltersOf, type ListenerSnapshotDependencies } from './listener-snapshot.ts';
+import type { ListenerSnapshotDependencies } from './listener-snapshot.ts';
 
 /** Opens listeners in the workers; WorkerPool does. */
 export interface ListenerPublisher {

@@ -2,16 +2,14 @@
 // filter chains do. Main thread.
 
 import type { ListenerSettings } from '../../snapshot/index.ts';
-import type { ResourceLease } from '../discovery/resource-lease.ts';
-import type { FilterLeases } from '../filters/filter-configs.ts';
-import type { RouteLeases } from '../routes/route-tables.ts';
+import { type ResourceLease, releaseAll, whenAllReady } from '../discovery/resource-lease.ts';
+import { terminalNeeds } from '../filters/terminal-needs.ts';
+import type { TerminalSources } from '../filters/terminal-parts.ts';
 import { SecretNeeds } from '../secrets/secret-needs.ts';
 import type { SecretLeases } from '../secrets/secrets.ts';
-import { httpFiltersOf } from './listener-snapshot.ts';
+import { listenerStatPrefix } from './listener-snapshot.ts';
 
-export interface ListenerNeedsSources {
-  readonly routes: RouteLeases;
-  readonly filters: FilterLeases;
+export interface ListenerNeedsSources extends TerminalSources {
   readonly secrets: SecretLeases;
 }
 
@@ -19,31 +17,24 @@ export class ListenerNeeds {
   readonly #leases: readonly ResourceLease[];
 
   /** @returns undefined for a listener all of which stands in its configuration. */
-  static of(settings: ListenerSettings, { routes, filters, secrets }: ListenerNeedsSources): ListenerNeeds | undefined {
-    const { filterChains, defaultFilterChain } = settings;
+  static of(settings: ListenerSettings, sources: ListenerNeedsSources): ListenerNeeds | undefined {
+    const { filters, secrets } = sources;
+    const { filterChains, defaultFilterChain, listenerFilters } = settings;
     const chains = defaultFilterChain === null ? filterChains : [...filterChains, defaultFilterChain];
-    const ofRoutes = chains.flatMap(({ filter }) => {
-      if (filter.kind !== 'http-connection-manager') return [];
-      const { discoveredRoutes, scopedRoutes, statPrefix } = filter;
-      if (scopedRoutes !== undefined) return routes.leaseScopes(scopedRoutes, statPrefix);
-      return discoveredRoutes === undefined ? [] : routes.lease(discoveredRoutes, statPrefix);
-    });
-    const ofFilters = chains.flatMap(({ filter }) => {
-      if (filter.kind !== 'http-connection-manager') return [];
-      return httpFiltersOf(filter).flatMap(({ name, configName = name, discovered }) =>
-        discovered === undefined ? [] : filters.lease(configName, discovered, filter.statPrefix),
-      );
-    });
+    const ofTerminals = chains.flatMap(({ filter }) => terminalNeeds(filter, listenerStatPrefix(settings), sources));
     const ofNetworkFilters = chains.flatMap(({ networkFilters }) =>
       networkFilters.flatMap(({ name, discovered }) =>
         discovered === undefined ? [] : filters.leaseNetwork(name, discovered),
       ),
     );
+    const ofListenerFilters = listenerFilters.flatMap((filter) =>
+      filter.kind === 'discovered' ? filters.leaseListener(filter.name, filter.discovered) : [],
+    );
     const contexts = chains.map(({ tls }) => tls);
     const leases = [
-      ...ofRoutes,
-      ...ofFilters,
+      ...ofTerminals,
       ...ofNetworkFilters,
+      ...ofListenerFilters,
       ...(SecretNeeds.of(contexts, secrets)?.leases ?? []),
     ];
     return leases.length === 0 ? undefined : new ListenerNeeds(leases);
@@ -59,12 +50,12 @@ export class ListenerNeeds {
   }
 
   /** Resolves when none is missing, or waited for any longer; perhaps never behind `release`. */
-  async whenMet(): Promise<void> {
-    for (const { whenReady } of this.#leases) await whenReady;
+  whenMet(): Promise<void> {
+    return whenAllReady(this.#leases);
   }
 
   /** Idempotent. */
   release(): void {
-    for (const lease of this.#leases) lease.release();
+    releaseAll(this.#leases);
   }
 }

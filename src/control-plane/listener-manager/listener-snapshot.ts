@@ -10,43 +10,31 @@ import type {
   FilterChainMatch,
   FilterChainSettings,
   FilterChainSnapshot,
-  HttpConnectionManagerSettings,
-  HttpFilterSettings,
   ListenerFilterSettings,
   ListenerFilterSnapshot,
   ListenerSettings,
   ListenerSnapshot,
   NetworkFilterSettings,
   NetworkFilterSnapshot,
-  TerminalFilterSettings,
   UdpProxySettings,
   UdpProxySnapshot,
 } from '../../snapshot/index.ts';
 import {
   cleanStatName,
-  HTTP_INSPECTOR_STATS,
-  HTTP_STATS,
-  HTTP1_STATS,
-  LISTENER_HTTP_STATS,
-  LISTENER_RATE_LIMIT_STATS,
   LISTENER_STATS,
   LISTENER_WORKER_STATS,
-  PROXY_PROTOCOL_STATS,
-  type Scope,
   SSL_SOCKET_FACTORY_STATS,
-  TCP_ON_DEMAND_STATS,
-  TCP_PROXY_STATS,
-  TLS_INSPECTOR_STATS,
   TLS_STATS,
   UDP_CLUSTER_STATS,
   UDP_LISTENER_STATS,
   UDP_PROXY_STATS,
 } from '../../stats/index.ts';
-import type { FilterLeases } from '../filters/filter-configs.ts';
-import { allocateFilterStats } from '../filters/filter-stats.ts';
+import type { FilterLeases } from '../filters/filter-leases.ts';
+import { makeListenerFilter } from '../filters/listener-filter-cells.ts';
 import { makeNetworkFilter } from '../filters/network-filter-cells.ts';
+import { countersOfLogs, leaseTerminal } from '../filters/terminal-parts.ts';
 import type { Holdings } from '../holdings.ts';
-import { allocateRouteStats, makeCounter, saidByRoutes } from '../routes/route-stats.ts';
+import { makeCounter } from '../routes/route-stats.ts';
 import type { RouteLeases } from '../routes/route-tables.ts';
 import { SecretNeeds } from '../secrets/secret-needs.ts';
 import type { SecretLeases } from '../secrets/secrets.ts';
@@ -68,8 +56,6 @@ export interface ListenerSnapshotDependencies {
   readonly filters: FilterLeases;
 }
 
-/** Of a chain that ends in something else. */
-const NO_HTTP = { listenerHttpStatBlock: 0, http1StatBlock: 0 } as const;
 const UNLIMITED = Number.POSITIVE_INFINITY;
 
 /** @param chains that it has at first. */
@@ -99,7 +85,7 @@ export function makeListenerSnapshot(
       runtimeKey: listenerConnectionLimit(settings.name),
       recordAddress: holdings.countRecord(),
     },
-    listenerFilters: settings.listenerFilters.map((filter) => makeListenerFilter(filter, holdings)),
+    listenerFilters: settings.listenerFilters.map((filter) => leaseListenerFilter(filter, deps)),
     ...(settings.udp === undefined ? {} : { udp: makeUdpStats(settings.udp, prefix, holdings) }),
     ...chains,
   });
@@ -149,7 +135,7 @@ export function makeFilterChain(
   return {
     id,
     settings,
-    ...makeTerminal(settings.filter, prefix, deps),
+    ...leaseTerminal(settings.filter, prefix, deps),
     networkFilters: settings.networkFilters.map((filter) => leaseNetworkFilter(filter, deps)),
     ...(settings.tls === undefined
       ? {}
@@ -169,85 +155,7 @@ function choiceOf(
   return filterChainMatcher === undefined ? match : name;
 }
 
-type TerminalParts = Pick<
-  FilterChainSnapshot,
-  | 'filterStatBlock'
-  | 'onDemandStatBlock'
-  | 'listenerHttpStatBlock'
-  | 'http1StatBlock'
-  | 'filterCounters'
-  | 'routeStatBlocks'
-  | 'routeTableId'
-  | 'discoveredFilterIds'
-  | 'scopeSetId'
-  | 'terminal'
->;
-
-/** @param prefix of the listener's stats. */
-function makeTerminal(
-  filter: TerminalFilterSettings,
-  prefix: string,
-  deps: Pick<ListenerSnapshotDependencies, 'holdings' | 'routes' | 'filters'>,
-): TerminalParts {
-  const { holdings } = deps;
-  switch (filter.kind) {
-    case 'http-connection-manager': {
-      const scope = holdings.scope(`http.${filter.statPrefix}.`);
-      return {
-        filterStatBlock: scope.allocate(HTTP_STATS).cell,
-        listenerHttpStatBlock: holdings.scope(`${prefix}http.${filter.statPrefix}.`).allocate(LISTENER_HTTP_STATS).cell,
-        http1StatBlock: holdings.scope('http1.').allocate(HTTP1_STATS).cell,
-        filterCounters: makeFilterCounters(filter, scope, holdings),
-        routeStatBlocks: allocateRouteStats(filter.routeTable, holdings),
-        ...leaseRoutes(filter, deps),
-        ...leaseFilters(filter, deps),
-      };
-    }
-    case 'tcp-proxy': {
-      const scope = holdings.scope(`tcp.${filter.statPrefix}.`);
-      return {
-        filterStatBlock: scope.allocate(TCP_PROXY_STATS).cell,
-        ...(filter.onDemand && { onDemandStatBlock: scope.allocate(TCP_ON_DEMAND_STATS).cell }),
-        ...NO_HTTP,
-        filterCounters: {},
-      };
-    }
-    case 'extension':
-      return { filterStatBlock: 0, ...NO_HTTP, terminal: makeNetworkFilter(filter, holdings) };
-  }
-}
-
-/** The table, or the tables of all scopes, are kept for as long as the chain is. */
-function leaseRoutes(
-  { discoveredRoutes, scopedRoutes, statPrefix }: HttpConnectionManagerSettings,
-  { holdings, routes }: Pick<ListenerSnapshotDependencies, 'holdings' | 'routes'>,
-): Pick<TerminalParts, 'routeTableId' | 'scopeSetId'> {
-  if (scopedRoutes !== undefined) {
-    const lease = routes.leaseScopes(scopedRoutes, statPrefix);
-    holdings.hold(() => lease.release());
-    return { scopeSetId: lease.id };
-  }
-  if (discoveredRoutes === undefined) return {};
-  const lease = routes.lease(discoveredRoutes, statPrefix);
-  holdings.hold(() => lease.release());
-  return { routeTableId: lease.id };
-}
-
-/** The same of filters. */
-function leaseFilters(
-  filter: HttpConnectionManagerSettings,
-  { holdings, filters }: Pick<ListenerSnapshotDependencies, 'holdings' | 'filters'>,
-): Pick<TerminalParts, 'discoveredFilterIds'> {
-  const ids = httpFiltersOf(filter).flatMap(({ name, configName = name, discovered }) => {
-    if (discovered === undefined) return [];
-    const lease = filters.lease(configName, discovered, filter.statPrefix);
-    holdings.hold(() => lease.release());
-    return [lease.id];
-  });
-  return ids.length === 0 ? {} : { discoveredFilterIds: ids };
-}
-
-/** The same of a network filter that comes by discovery. */
+/** One that comes by discovery is kept for as long as the chain is. */
 function leaseNetworkFilter(
   settings: NetworkFilterSettings,
   { holdings, filters }: Pick<ListenerSnapshotDependencies, 'holdings' | 'filters'>,
@@ -257,6 +165,17 @@ function leaseNetworkFilter(
   const lease = filters.leaseNetwork(name, discovered);
   holdings.hold(() => lease.release());
   return { settings, cells: {}, countRecord: 0, discoveredId: lease.id };
+}
+
+/** The same of a listener filter. */
+function leaseListenerFilter(
+  settings: ListenerFilterSettings,
+  { holdings, filters }: Pick<ListenerSnapshotDependencies, 'holdings' | 'filters'>,
+): ListenerFilterSnapshot {
+  if (settings.kind !== 'discovered') return makeListenerFilter(settings, holdings);
+  const lease = filters.leaseListener(settings.name, settings.discovered);
+  holdings.hold(() => lease.release());
+  return { settings, statBlock: 0, discoveredId: lease.id };
 }
 
 /**
@@ -287,52 +206,4 @@ function makeTls(
 export function withOtherTls(former: DownstreamTlsSnapshot, settings: DownstreamTlsSettings): DownstreamTlsSnapshot {
   const { ticketKeys } = settings;
   return { ...former, settings, ticketKeys: ticketKeys === 'random' ? former.ticketKeys : ticketKeys };
-}
-
-/** What requests meet before the router, whatever they are; nothing for a TCP proxy. */
-export function httpFiltersOf(filter: TerminalFilterSettings): readonly HttpFilterSettings[] {
-  if (filter.kind !== 'http-connection-manager') return [];
-  return [...filter.httpFilters, ...filter.upgrades.flatMap(({ httpFilters }) => httpFilters ?? [])];
-}
-
-function makeFilterCounters(
-  filter: HttpConnectionManagerSettings,
-  scope: Scope,
-  holdings: Holdings,
-): Readonly<Record<string, number>> {
-  const ofOthers = { wholeCounters: [...countersOfTracer(filter), ...countersOfLogs(filter)] };
-  return allocateFilterStats(httpFiltersOf(filter), [...saidByRoutes(filter.routeTable), ofOthers], scope, holdings);
-}
-
-function countersOfTracer(filter: TerminalFilterSettings): readonly string[] {
-  return (filter.kind === 'http-connection-manager' && filter.tracing?.tracer?.wholeCounters) || [];
-}
-
-function countersOfLogs(logged: TerminalFilterSettings | ListenerSettings | UdpProxySettings): readonly string[] {
-  const logs = 'reportedLogs' in logged ? (logged.reportedLogs ?? []) : [];
-  const ofAttempts = 'upstreamLog' in logged ? (logged.upstreamLog?.reportedLogs ?? []) : [];
-  return [...logs, ...ofAttempts].flatMap(({ logger }) => logger.wholeCounters);
-}
-
-function makeListenerFilter(settings: ListenerFilterSettings, holdings: Holdings): ListenerFilterSnapshot {
-  return { settings, statBlock: listenerFilterStatBlock(settings, holdings) };
-}
-
-function listenerFilterStatBlock(settings: ListenerFilterSettings, holdings: Holdings): number {
-  switch (settings.kind) {
-    case 'original-dst':
-      return 0;
-    case 'proxy-protocol': {
-      const { statPrefix } = settings;
-      const scope = statPrefix === '' ? 'proxy_proto.' : `proxy_proto.${statPrefix}.`;
-      return holdings.scope(scope).allocate(PROXY_PROTOCOL_STATS).cell;
-    }
-    case 'local-rate-limit':
-      return holdings.scope(`listener_local_ratelimit.${settings.statPrefix}.`).allocate(LISTENER_RATE_LIMIT_STATS)
-        .cell;
-    case 'tls-inspector':
-      return holdings.scope('tls_inspector.').allocate(TLS_INSPECTOR_STATS).cell;
-    case 'http-inspector':
-      return holdings.scope('http_inspector.').allocate(HTTP_INSPECTOR_STATS).cell;
-  }
 }

@@ -38,7 +38,7 @@ import { TicketSecret } from '../listener-manager/ticket-secret.ts';
 import type { LoadReporter } from '../load-reporting/load-reporter.ts';
 import { connectionLimitOf, makeOverloadManager } from '../overload/make.ts';
 import type { OverloadManager } from '../overload/overload-manager.ts';
-import { RouteTables } from '../routes/route-tables.ts';
+import { type RouteLeases, RouteTables } from '../routes/route-tables.ts';
 import { ScopeSets } from '../routes/scope-sets.ts';
 import { Runtime } from '../runtime/runtime.ts';
 import { Secrets } from '../secrets/secrets.ts';
@@ -284,13 +284,14 @@ export class Server {
     };
     this.routeTables = new RouteTables({ ...discovering, log: loggers.get('rds') });
     this.scopeSets = new ScopeSets({ ...discovering, tables: this.routeTables, log: loggers.get('rds') });
-    this.filterConfigs = new FilterConfigs({ ...discovering, log: loggers.get('filter') });
+    const routes: RouteLeases = {
+      lease: (wanted, statPrefix) => this.routeTables.lease(wanted, statPrefix),
+      leaseScopes: (scopes, statPrefix) => this.scopeSets.leaseScopes(scopes, statPrefix),
+    };
+    this.filterConfigs = new FilterConfigs({ ...discovering, log: loggers.get('filter') }, routes);
     this.listenerManager = new ListenerManager({
       filters: this.filterConfigs,
-      routes: {
-        lease: (routes, statPrefix) => this.routeTables.lease(routes, statPrefix),
-        leaseScopes: (scopes, statPrefix) => this.scopeSets.leaseScopes(scopes, statPrefix),
-      },
+      routes,
       secrets: this.secrets,
       stats: this.stats,
       memory: this.memory,

@@ -2,7 +2,7 @@
 // it that comes by discovery is configured anew. A request keeps to the chain that it began with.
 
 import type { HttpFilterSettings, PublishedFilter } from '../../snapshot/index.ts';
-import { FilterInUse } from '../filter-in-use.ts';
+import { DiscoveredPlaces } from '../discovered-places.ts';
 import { UpstreamCalls } from '../router/upstream-call.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
 import type { WorkerContext } from '../worker-context.ts';
@@ -41,15 +41,15 @@ const NO_CONFIGURATION: LocalReply = { status: 500, body: '', flag: 'NFCF', deta
 
 class DiscoveringChain implements ChainSlot {
   current: FilterChain | null = null;
+  readonly #filters: readonly HttpFilterSettings[];
   readonly #parts: ChainParts;
   readonly #calls: UpstreamCalls;
   /** In the order of the chain. */
   readonly #members: ChainMember[];
-  /** By place: of those that come by discovery. */
-  readonly #uses = new Map<number, FilterInUse>();
-  readonly #leaving: (() => void)[] = [];
+  readonly #places: DiscoveredPlaces<PublishedFilter, ChainMember>;
 
   constructor(filters: readonly HttpFilterSettings[], parts: ChainParts) {
+    this.#filters = filters;
     this.#parts = parts;
     const { context, clusters, statScope, cells, opened, nextId } = parts;
     const own = new ChainContext(context, clusters, statScope, cells);
@@ -58,9 +58,14 @@ class DiscoveringChain implements ChainSlot {
     this.#members = filters.map((filter) =>
       filter.discovered === undefined ? compileMember(context, filter, own) : withoutConfiguration(filter),
     );
+    this.#places = new DiscoveredPlaces(context, {
+      what: 'the HTTP filter',
+      make: (at, published) => this.#make(filters[at]!, published),
+      onPlaced: (at, placed) => this.#put(at, placed && { ...placed.made, use: placed.use }),
+    });
     try {
-      for (const [at, filter] of filters.entries())
-        if (filter.discovered !== undefined) this.#join(at, filter, nextId());
+      for (const [at, { name, configName = name, discovered }] of filters.entries())
+        if (discovered !== undefined) this.#places.join(at, configName, nextId());
     } catch (error) {
       this.close();
       throw error;
@@ -69,45 +74,28 @@ class DiscoveringChain implements ChainSlot {
   }
 
   close(): void {
-    for (const leave of this.#leaving.splice(0)) leave();
-    for (const use of this.#uses.values()) use.close();
-    this.#uses.clear();
+    this.#places.close();
   }
 
-  #join(at: number, filter: HttpFilterSettings, id: number): void {
-    const { context } = this.#parts;
-    const leave = context.discoveredFilters.join<PublishedFilter>(id, {
-      onUnfit: (error) => context.logFault(`a filter of a chain, ${filter.configName}`, error),
-      configure: (published) => {
-        const { configured = null, cells = {} } = published ?? {};
-        const former = this.#uses.get(at);
-        if (configured === null) {
-          this.#uses.delete(at);
-          this.#members[at] = withoutConfiguration(filter);
-        } else this.#configure(at, { ...filter, ...configured.filter }, configured.routeType, cells);
-        this.#renew();
-        return (onGone) => (former === undefined ? onGone() : former.retire(onGone));
-      },
-    });
-    this.#leaving.push(leave);
-  }
-
-  #configure(
-    at: number,
+  #make(
     filter: HttpFilterSettings,
-    routeType: string | undefined,
-    cells: Readonly<Record<string, number>>,
-  ): void {
+    { configured, cells }: PublishedFilter,
+  ): { made: ChainMember; close(): void } | null {
+    if (configured === null) return null;
     const { context, clusters, statScope, cells: others } = this.#parts;
     const own = new ChainContext(context, clusters, statScope, { ...others, ...cells });
     try {
-      const use = new FilterInUse(context.clock, () => own.close());
-      this.#members[at] = { ...compileMember(context, filter, own), routeType: routeType ?? null, use };
-      this.#uses.set(at, use);
+      const member = compileMember(context, { ...filter, ...configured.filter }, own);
+      return { made: { ...member, routeType: configured.routeType ?? null }, close: () => own.close() };
     } catch (error) {
       own.close();
       throw error;
     }
+  }
+
+  #put(at: number, member: ChainMember | null): void {
+    this.#members[at] = member ?? withoutConfiguration(this.#filters[at]!);
+    this.#renew();
   }
 
   #renew(): void {

@@ -73,7 +73,7 @@ export class ActiveFilterChain implements DownstreamConnectionOwner, SecuredOwne
 
   accept(connection: DownstreamConnection): void {
     this.#owner.onConnectionOpened();
-    const refusal = this.#filters === null ? null : this.#filters.admit(connection);
+    const refusal = this.#admit(connection);
     if (refusal !== null) {
       this.#refuse(connection, refusal);
       return;
@@ -85,6 +85,15 @@ export class ActiveFilterChain implements DownstreamConnectionOwner, SecuredOwne
     }
     this.#filter.approaches?.onBegun(connection);
     this.#tls.accept(connection);
+  }
+
+  /** Takes a place at every filter, or none. @returns why there is none. */
+  #admit(connection: DownstreamConnection): Refusal | null {
+    const byFilters = this.#filters === null ? null : this.#filters.admit(connection);
+    if (byFilters !== null || this.#filter.admit === undefined) return byFilters;
+    const refusal = this.#filter.admit(connection);
+    if (refusal !== null) this.#filters?.release(connection);
+    return refusal;
   }
 
   /** Has handshakes from now on go by other settings. */
@@ -167,6 +176,7 @@ export class ActiveFilterChain implements DownstreamConnectionOwner, SecuredOwne
 
   onConnectionClosed(connection: DownstreamConnection): void {
     this.#filters?.release(connection);
+    this.#filter.release?.(connection);
     this.#owner.onConnectionClosed(connection);
   }
 

@@ -34,13 +34,13 @@ import type { DatagramService } from './datagram-service.ts';
 import { compileChainTree } from './filter-chain-tree.ts';
 import { FilterChains, type LeaveOptions } from './filter-chains.ts';
 import { ListenerAccessLog } from './listener-access-log.ts';
-import { createListenerFilter } from './listener-filter/create.ts';
-import { type ListenerFilter, REFUSED } from './listener-filter/filter.ts';
+import { REFUSED } from './listener-filter/filter.ts';
 import {
   ListenerFilterPhase,
   type ListenerFilterPhaseOwner,
   type PhaseEnd,
 } from './listener-filter/listener-filter-phase.ts';
+import { ListenerFilters } from './listener-filter/listener-filters.ts';
 import type { ListenersByAddress } from './listeners-by-address.ts';
 import { ListeningSocket, type ListeningSocketOwner } from './listening-socket.ts';
 
@@ -63,6 +63,7 @@ const {
   downstream_listener_filter_remote_close,
   downstream_pre_cx_active,
   downstream_pre_cx_timeout,
+  extension_config_missing,
   network_extension_config_missing,
   no_filter_chain_match,
 } = LISTENER_STATS.index;
@@ -78,14 +79,19 @@ const PHASE_END_STATS: Partial<Record<PhaseEnd, number>> = {
   timeout: downstream_pre_cx_timeout,
 };
 
-/** Makes the terminal filter of a chain. @param drain that it asks. */
-export type CreateFilter = (chain: FilterChainSnapshot, ingress: IngressFacts, drain: ListenerDrain) => TerminalFilter;
+/** Makes the terminal filter of a chain. @param drain that it asks. @param onMissing told of connections that find none. */
+export type CreateFilter = (
+  chain: FilterChainSnapshot,
+  ingress: IngressFacts,
+  drain: ListenerDrain,
+  onMissing: () => void,
+) => TerminalFilter;
 
 export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwner, ListeningSocketOwner {
-  readonly listenerFilters: readonly ListenerFilter[];
   readonly listenerFiltersTimeoutMs: number;
   readonly continueOnListenerFiltersTimeout: boolean;
   readonly #context: WorkerContext;
+  readonly #filters: ListenerFilters;
   readonly #clusters: ClusterMap;
   readonly #listeners: ListenersByAddress<ActiveListener>;
   readonly #createFilter: CreateFilter;
@@ -113,6 +119,8 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
   /** Of connections that no chain takes. */
   readonly #noChain: IngressFacts;
   #pausedMs = Number.NEGATIVE_INFINITY;
+  /** A connection has been refused for want of a network filter's configuration. */
+  readonly #onMissing = (): void => this.#count(network_extension_config_missing, 1);
 
   /**
    * @param listeners those of the worker.
@@ -136,7 +144,7 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
     this.#snapshot = snapshot;
     this.#statBase = context.stats.base(snapshot.statBlock);
     this.#workerStatBase = context.stats.base(snapshot.workerStatBlocks[context.workerIndex]!);
-    this.listenerFilters = snapshot.listenerFilters.map((filter) => createListenerFilter(context, filter));
+    this.#filters = new ListenerFilters(context, snapshot.listenerFilters);
     this.listenerFiltersTimeoutMs = settings.listenerFiltersTimeoutMs;
     this.continueOnListenerFiltersTimeout = settings.continueOnListenerFiltersTimeout;
     this.#noChain = { chainName: '', chainMetadata: undefined, listenerMetadata: settings.metadata };
@@ -177,7 +185,7 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
       id: chain.id,
       ingress,
       filters: this.#networkFilters(chain.networkFilters, ingress),
-      filter: this.#createFilter(chain, ingress, drain),
+      filter: this.#createFilter(chain, ingress, drain, this.#onMissing),
       drain,
       security: tls === undefined ? null : { snapshot: tls, timeoutMs },
     });
@@ -188,8 +196,7 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
     if (snapshots.every(({ discoveredId }) => discoveredId === undefined)) {
       return NetworkFilterChain.compile(context, this.#clusters, snapshots, ingress);
     }
-    const onMissing = (): void => this.#count(network_extension_config_missing, 1);
-    return new DiscoveringFilters(context, this.#clusters, snapshots, ingress, onMissing);
+    return new DiscoveringFilters(context, this.#clusters, snapshots, ingress, this.#onMissing);
   }
 
   /** Has new connections meet the chains of another snapshot, which differs in nothing else. */
@@ -348,6 +355,7 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
 
   /** It is stopped, and not used any more: gives back what it holds. Once. */
   close(): void {
+    this.#filters.close();
     this.#accessLog?.close();
     this.#datagrams?.close();
     for (const chain of this.#chains.all) chain.close();
@@ -363,8 +371,13 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
   }
 
   onListenerFiltersDone(connection: DownstreamConnection): void {
+    this.#choose(connection, false);
+  }
+
+  /** @param isUnread nobody has looked at its bytes. */
+  #choose(connection: DownstreamConnection, isUnread: boolean): void {
     try {
-      if (this.snapshot.settings.handsOver && this.#handsOver(connection)) return;
+      if (this.snapshot.settings.handsOver && this.#handsOver(connection, isUnread)) return;
       this.#context.traffic.connectionOpened(connection);
       const chain = this.#chains.find(connection);
       if (chain !== undefined) {
@@ -385,15 +398,15 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
   }
 
   /** @returns false where the connection stays here: nobody else owns the address that it was meant for. */
-  #handsOver(connection: DownstreamConnection): boolean {
+  #handsOver(connection: DownstreamConnection, isUnread: boolean): boolean {
     const { originalDestination: meant, isHandedOver, socket } = connection;
     if (meant === null || isHandedOver) return false;
     const owner = this.#listeners.ownerOf(meant);
     if (owner === undefined || owner === this) return false;
     this.#limits.handOver(socket, owner.#limits);
     // How a socket is read stays as it is once it has been read.
-    const isUnread = !this.listenerFilters.some(({ readsBytes }) => readsBytes) && this.#limitedReads === null;
-    owner.#begin(socket, connection.handedOver(owner.#bufferLimitBytes), owner.#setSocketOptions, isUnread);
+    const next = connection.handedOver(owner.#bufferLimitBytes);
+    owner.#begin(socket, next, owner.#setSocketOptions, isUnread && this.#limitedReads === null);
     return true;
   }
 
@@ -488,7 +501,13 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
   ): void {
     if (setOptions !== undefined) this.#configure(socket, setOptions);
     if (isUnread) this.#limitedReads?.apply(socket);
-    const filters = this.listenerFilters;
+    const met = this.#filters.current;
+    if (met === null) {
+      this.#count(extension_config_missing, 1);
+      socket.destroy();
+      return;
+    }
+    const { filters } = met;
     let next = 0;
     // A client that lets the server speak first is not waited for by who does not look at it.
     while (next < filters.length) {
@@ -501,11 +520,11 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
       next++;
     }
     if (next === filters.length) {
-      this.onListenerFiltersDone(connection);
+      this.#choose(connection, isUnread);
       return;
     }
     this.#count(downstream_pre_cx_active, 1);
-    this.#phases.add(new ListenerFilterPhase(this.#context, this, connection, next));
+    this.#phases.add(new ListenerFilterPhase(this.#context, this, connection, met, next));
   }
 
   #configure(socket: Socket, set: SocketOptionSetter): void {

@@ -2,7 +2,8 @@
 // that. Filters that stay keep what they know. While one has no configuration nobody is let in.
 
 import type { NetworkFilterSnapshot, PublishedNetworkFilter } from '../../snapshot/index.ts';
-import { FilterInUse } from '../filter-in-use.ts';
+import { DiscoveredPlaces, type FilterInPlace } from '../discovered-places.ts';
+import type { FilterInUse } from '../filter-in-use.ts';
 import type { IngressFacts } from '../format/facts.ts';
 import { UpstreamCalls } from '../router/upstream-call.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
@@ -13,15 +14,10 @@ import type { Refusal } from './network-filter.ts';
 import { type ConnectionFilters, type MadeFilter, makeFilter, NetworkFilterChain } from './network-filter-chain.ts';
 
 /** Nobody knows what it would have done with connections: none goes past it. */
-const NO_CONFIGURATION: Refusal = { delayMs: 0, details: 'missing_filter_configuration', flag: 'NFCF' };
+export const NO_CONFIGURATION: Refusal = { delayMs: 0, details: 'missing_filter_configuration', flag: 'NFCF' };
 
-/** Made of the configuration of the moment. */
-interface Configured {
-  /** Null where it takes no part. */
-  readonly made: MadeFilter | null;
-  /** Null for one that stays as long as the chain does. */
-  readonly use: FilterInUse | null;
-}
+/** Null where it takes no part, as it is configured. */
+type Placed = FilterInPlace<MadeFilter | null>;
 
 /** What connections meet that come now. */
 interface CurrentFilters {
@@ -35,9 +31,9 @@ export class DiscoveringFilters implements ConnectionFilters {
   readonly #calls: UpstreamCalls;
   readonly #ingress: IngressFacts;
   readonly #onMissing: () => void;
-  /** In the order of the chain; null for one without a configuration. */
-  readonly #filters: (Configured | null)[];
-  readonly #leaving: (() => void)[] = [];
+  /** In the order of the chain: one that stays as long as that does, or what is in the place of one that comes by discovery. */
+  readonly #filters: (MadeFilter | Placed | null)[];
+  readonly #places: DiscoveredPlaces<PublishedNetworkFilter, MadeFilter | null>;
   /** Null while a configuration is missing. */
   #current: CurrentFilters | null = null;
   /** By connection, what it has met. */
@@ -56,10 +52,18 @@ export class DiscoveringFilters implements ConnectionFilters {
     this.#ingress = ingress;
     this.#onMissing = onMissing;
     this.#filters = snapshots.map((snapshot) =>
-      snapshot.discoveredId === undefined ? { made: makeFilter(context, snapshot), use: null } : null,
+      snapshot.discoveredId === undefined ? makeFilter(context, snapshot) : null,
     );
+    this.#places = new DiscoveredPlaces(context, {
+      what: 'the network filter',
+      make: (_, { configured }) => this.#make(configured),
+      onPlaced: (at, placed) => {
+        this.#filters[at] = placed;
+        this.#renew();
+      },
+    });
     for (const [at, { discoveredId, settings }] of snapshots.entries())
-      if (discoveredId !== undefined) this.#join(at, settings.name, discoveredId);
+      if (discoveredId !== undefined) this.#places.join(at, settings.name, discoveredId);
     this.#renew();
   }
 
@@ -96,11 +100,8 @@ export class DiscoveringFilters implements ConnectionFilters {
   }
 
   close(): void {
-    for (const leave of this.#leaving.splice(0)) leave();
-    for (const configured of this.#filters.splice(0)) {
-      if (configured?.use === null) configured.made!.context.close();
-      else configured?.use.close();
-    }
+    this.#places.close();
+    for (const filter of this.#filters.splice(0)) if (filter !== null && !isPlaced(filter)) filter.context.close();
   }
 
   /** Those that a connection has met which is still there. */
@@ -108,33 +109,24 @@ export class DiscoveringFilters implements ConnectionFilters {
     return [...new Set([...this.#met.values()].map(({ chain }) => chain))];
   }
 
-  #join(at: number, name: string, id: number): void {
-    const leave = this.#context.discoveredFilters.join<PublishedNetworkFilter>(id, {
-      onUnfit: (error) => this.#context.logFault(`the network filter ${name}`, error),
-      configure: (published) => {
-        const former = this.#filters[at]?.use ?? null;
-        this.#filters[at] = this.#configured(published?.configured ?? null);
-        this.#renew();
-        return (onGone) => (former === null ? onGone() : former.retire(onGone));
-      },
-    });
-    this.#leaving.push(leave);
-  }
-
-  #configured(configured: PublishedNetworkFilter['configured']): Configured | null {
+  #make(configured: PublishedNetworkFilter['configured']): { made: MadeFilter | null; close(): void } | null {
     if (configured === null) return null;
     const made = configured.filter === null ? null : makeFilter(this.#context, configured.filter);
-    return { made, use: new FilterInUse(this.#context.clock, () => made?.context.close()) };
+    return { made, close: () => made?.context.close() };
   }
 
   #renew(): void {
-    const all = this.#filters.flatMap((configured) => configured ?? []);
-    if (all.length < this.#filters.length) {
+    const there = this.#filters.filter((filter) => filter !== null);
+    if (there.length < this.#filters.length) {
       this.#current = null;
       return;
     }
-    const made = all.flatMap(({ made: each }) => each ?? []);
+    const made = there.flatMap((filter) => (isPlaced(filter) ? (filter.made ?? []) : filter));
     const chain = new NetworkFilterChain(this.#context, this.#calls, made, this.#ingress);
-    this.#current = { chain, uses: all.flatMap(({ use }) => use ?? []) };
+    this.#current = { chain, uses: there.flatMap((filter) => (isPlaced(filter) ? filter.use : [])) };
   }
+}
+
+function isPlaced(filter: MadeFilter | Placed): filter is Placed {
+  return 'use' in filter;
 }

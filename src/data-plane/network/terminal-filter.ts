@@ -1,6 +1,7 @@
 // The terminal filter of a filter chain: it owns the connections that the listener accepts for it.
 
 import type { DownstreamConnection } from './downstream-connection.ts';
+import type { Refusal } from './network-filter.ts';
 
 /** When the process ends, a raw connection without bytes for this time has nothing more to say. */
 export const QUIET_MS = 250;
@@ -26,6 +27,12 @@ export interface TerminalFilter {
   readonly connectionCount: number;
   /** Nobody where it is absent or null. */
   readonly approaches?: ApproachObserver | null;
+  /**
+   * Asked when a connection has been accepted and is let in by the filters before this one. One that is let in has a place until
+   * `release`, once, when it is over. All are where it is absent.
+   */
+  admit?(connection: DownstreamConnection): Refusal | null;
+  release?(connection: DownstreamConnection): void;
   /**
    * Takes over an accepted connection; whatever becomes of it, `closed` of the connection is called in the end. Runs
    * in the turn of the accept, or in that in which a listener filter has finished with the socket, a handshake is done or a network

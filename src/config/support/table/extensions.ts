@@ -10,6 +10,16 @@ export const HTTP_INSPECTOR = 'proxy.extensions.filters.listener.http_inspector.
 export const LISTENER_RATE_LIMIT = 'proxy.extensions.filters.listener.local_ratelimit.v3.LocalRateLimit';
 export const UDP_PROXY = 'proxy.extensions.filters.udp.udp_proxy.v3.UdpProxyConfig';
 export const UDP_ROUTE = 'proxy.extensions.filters.udp.udp_proxy.v3.Route';
+/** Of listeners for connections. */
+export const LISTENER_FILTER_TYPES: readonly string[] = [
+  PROXY_PROTOCOL,
+  ORIGINAL_DST,
+  TLS_INSPECTOR,
+  HTTP_INSPECTOR,
+  LISTENER_RATE_LIMIT,
+];
+/** Those that are no extensions. */
+export const TERMINAL_TYPES: readonly string[] = [HTTP_CONNECTION_MANAGER, TCP_PROXY];
 export const ACCESS_ACTION = 'proxy.config.rbac.v3.Action';
 export const FORWARD_CLIENT_CERT =
   'proxy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.ForwardClientCertConfig';

@@ -12,7 +12,15 @@ import {
   supportedWhole,
   warned,
 } from '../verdict.ts';
-import { FORWARD_CLIENT_CERT, HTTP_CONNECTION_MANAGER, HTTP3, READ_AS_TYPED, ROUTER } from './extensions.ts';
+import {
+  FORWARD_CLIENT_CERT,
+  HTTP_CONNECTION_MANAGER,
+  HTTP3,
+  LISTENER_FILTER_TYPES,
+  READ_AS_TYPED,
+  ROUTER,
+  TERMINAL_TYPES,
+} from './extensions.ts';
 
 const MANAGER = 'proxy.extensions.filters.network.http_connection_manager.v3';
 const SCOPED_ROUTES = `${MANAGER}.ScopedRoutes`;
@@ -372,11 +380,18 @@ export const HTTP_SUPPORT: SupportTable = {
     },
   },
   'proxy.config.core.v3.ExtensionConfigSource (HTTP filter)': DISCOVERED_FILTER,
-  'proxy.config.core.v3.ExtensionConfigSource (network filter)': DISCOVERED_FILTER,
+  'proxy.config.core.v3.ExtensionConfigSource (network filter)': {
+    ...DISCOVERED_FILTER,
+    fields: { ...DISCOVERED_FILTER.fields, default_config: extensions(TERMINAL_TYPES) },
+  },
+  'proxy.config.core.v3.ExtensionConfigSource (listener filter)': {
+    ...DISCOVERED_FILTER,
+    fields: { ...DISCOVERED_FILTER.fields, default_config: extensions(LISTENER_FILTER_TYPES) },
+  },
   // What comes by discovery.
   'proxy.config.core.v3.TypedExtensionConfig': {
     otherwise: rejected(),
-    fields: { name: supported(), typed_config: extensions([]) },
+    fields: { name: supported(), typed_config: extensions([...TERMINAL_TYPES, ...LISTENER_FILTER_TYPES]) },
   },
   'proxy.config.core.v3.TypedExtensionConfig (delegated filter)': {
     otherwise: rejected(),

@@ -12,14 +12,15 @@ import {
   warned,
 } from '../verdict.ts';
 import {
-  HTTP_CONNECTION_MANAGER,
   HTTP_INSPECTOR,
+  LISTENER_FILTER_TYPES,
   LISTENER_RATE_LIMIT,
   ORIGINAL_DST,
   PROXY_PROTOCOL,
   RAW_BUFFER,
   READ_AS_TYPED,
   TCP_PROXY,
+  TERMINAL_TYPES,
   TLS_INSPECTOR,
   UDP_PROXY,
 } from './extensions.ts';
@@ -76,17 +77,10 @@ export const LISTENER_SUPPORT: SupportTable = {
   'proxy.config.listener.v3.ListenerFilter': {
     otherwise: rejected(),
     fields: {
-      config_discovery: rejected('filters stand in listener_filters'),
+      config_discovery: supportedAs('listener filter', 'see docs/xds.md; not of listeners for datagrams'),
       name: supported(),
       config: supported(READ_AS_TYPED),
-      typed_config: extensions([
-        PROXY_PROTOCOL,
-        ORIGINAL_DST,
-        TLS_INSPECTOR,
-        HTTP_INSPECTOR,
-        LISTENER_RATE_LIMIT,
-        UDP_PROXY,
-      ]),
+      typed_config: extensions([...LISTENER_FILTER_TYPES, UDP_PROXY]),
       filter_disabled: supportedWhole('not asked of udp_proxy'),
     },
   },
@@ -179,7 +173,7 @@ export const LISTENER_SUPPORT: SupportTable = {
       deprecated_v1: rejected('use typed_config'),
       name: supported(),
       config: supported(READ_AS_TYPED),
-      typed_config: extensions([HTTP_CONNECTION_MANAGER, TCP_PROXY]),
+      typed_config: extensions(TERMINAL_TYPES),
     },
   },
   'proxy.config.core.v3.RuntimeFeatureFlag': {

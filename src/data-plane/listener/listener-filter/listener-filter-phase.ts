@@ -12,13 +12,13 @@ import type { DownstreamConnection } from '../../network/downstream-connection.t
 import { HeldBytes } from '../../network/held-bytes.ts';
 import { attachAccepted, passOn, passOnLater, type SocketOwner } from '../../network/socket-events.ts';
 import type { WorkerContext } from '../../worker-context.ts';
-import { type ListenerFilter, NEED_MORE, REFUSED } from './filter.ts';
+import { NEED_MORE, REFUSED } from './filter.ts';
+import type { CurrentListenerFilters } from './listener-filters.ts';
 
 export type PhaseEnd = 'done' | 'refused' | 'remote-close' | 'remote-error' | 'timeout' | 'destroyed';
 
 /** The listener, as a connection in this phase sees it. */
 export interface ListenerFilterPhaseOwner {
-  readonly listenerFilters: readonly ListenerFilter[];
   /** 0 for no limit. */
   readonly listenerFiltersTimeoutMs: number;
   readonly continueOnListenerFiltersTimeout: boolean;
@@ -36,6 +36,7 @@ export class ListenerFilterPhase implements SocketOwner, Arrival {
   readonly #context: WorkerContext;
   readonly #owner: ListenerFilterPhaseOwner;
   readonly #connection: DownstreamConnection;
+  readonly #met: CurrentListenerFilters;
   readonly #socket: Socket;
   readonly #timer: ArrivalTimer;
   readonly #held = new HeldBytes();
@@ -44,16 +45,19 @@ export class ListenerFilterPhase implements SocketOwner, Arrival {
   /** Bytes of what is held that filters have taken. */
   #taken = 0;
 
-  /** @param nextFilter the first that has not seen the connection yet. */
+  /** @param met the filters of the listener, to which it keeps. @param nextFilter the first that has not seen the connection yet. */
   constructor(
     context: WorkerContext,
     owner: ListenerFilterPhaseOwner,
     connection: DownstreamConnection,
+    met: CurrentListenerFilters,
     nextFilter: number,
   ) {
     this.#context = context;
     this.#owner = owner;
     this.#connection = connection;
+    this.#met = met;
+    for (const use of met.uses) use.enter();
     this.#socket = connection.socket;
     this.#nextFilter = nextFilter;
     this.#timer = new ArrivalTimer(this, context.wheel, connection.startMs, owner.listenerFiltersTimeoutMs);
@@ -88,7 +92,7 @@ export class ListenerFilterPhase implements SocketOwner, Arrival {
       this.#close('refused');
       return true;
     }
-    if (this.#nextFilter === this.#owner.listenerFilters.length) {
+    if (this.#nextFilter === this.#met.filters.length) {
       this.#goOn('done');
       return passOn(this.#socket, bytes.subarray(at, end));
     }
@@ -123,10 +127,10 @@ export class ListenerFilterPhase implements SocketOwner, Arrival {
 
   /** @returns where the bytes begin that no filter has taken, or REFUSED. */
   #inspect(bytes: Buffer, start: number, end: number): number {
-    const { listenerFilters } = this.#owner;
+    const { filters } = this.#met;
     let at = start;
-    while (this.#nextFilter < listenerFilters.length) {
-      const taken = listenerFilters[this.#nextFilter]!.inspect(bytes, at, end, this.#connection);
+    while (this.#nextFilter < filters.length) {
+      const taken = filters[this.#nextFilter]!.inspect(bytes, at, end, this.#connection);
       if (taken === NEED_MORE) return at;
       if (taken === REFUSED) return REFUSED;
       at += taken;
@@ -149,6 +153,7 @@ export class ListenerFilterPhase implements SocketOwner, Arrival {
   #end(state: number, end: PhaseEnd): void {
     this.#state = state;
     this.#timer.remove();
+    for (const use of this.#met.uses) use.leave();
     this.#owner.onPhaseEnded(this, end);
   }
 }
