@@ -6,7 +6,8 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { ServerCredentials } from '@grpc/grpc-js';
-import { loadAll, load as readYaml } from 'js-yaml';
+import { Ajv } from 'ajv';
+import { dump, loadAll, load as readYaml } from 'js-yaml';
 import { PACKAGE_ROOT } from '../../src/base/package-root.ts';
 import type { JsonObject } from '../support/bootstrap.ts';
 import { CertificateFolder } from '../support/certificates.ts';
@@ -16,8 +17,8 @@ import { startWeir } from '../support/weir-process.ts';
 import { unusedPort } from '../support/wire.ts';
 
 interface Resource {
-  readonly name: string;
-  readonly value: string;
+  readonly type: string;
+  readonly value: JsonObject;
 }
 
 interface Manifest {
@@ -27,9 +28,7 @@ interface Manifest {
   readonly data: { readonly 'weir.yaml': string };
   readonly spec: {
     readonly nodeID: string;
-    readonly serialization: string;
-    readonly envoyAPI: string;
-    readonly envoyResources: Readonly<Record<string, readonly Resource[]>>;
+    readonly resources: readonly Resource[];
     readonly selector: { readonly matchLabels?: object };
     readonly ports: readonly { readonly targetPort: string }[];
     readonly template: {
@@ -48,6 +47,87 @@ interface Manifest {
   };
 }
 
+const TEXT = { type: 'string' };
+const PORT = { type: 'integer', minimum: 1, maximum: 65_535 };
+const CERTIFICATE = objectOf({ duration: TEXT, secretName: TEXT }, ['duration', 'secretName']);
+
+/** What the custom resource definitions of the operator, version v1alpha1, allow in `spec`, as far as manifests of ours may go. */
+const OPERATOR_KINDS: Readonly<Record<string, { readonly group: string; readonly spec: object }>> = {
+  DiscoveryService: {
+    group: 'operator.marin3r.3scale.net',
+    spec: objectOf({
+      image: TEXT,
+      debug: { type: 'boolean' },
+      xdsServerPort: PORT,
+      metricsPort: PORT,
+      probePort: PORT,
+      podPriorityClass: TEXT,
+      serviceConfig: objectOf({ name: TEXT, type: TEXT }),
+      pkiConfg: objectOf({ rootCertificateAuthority: CERTIFICATE, serverCertificate: CERTIFICATE }, [
+        'rootCertificateAuthority',
+        'serverCertificate',
+      ]),
+      resources: { type: 'object' },
+      affinity: { type: 'object' },
+    }),
+  },
+  // `envoyResources` and `serialization`, by which resources were texts, are on their way out.
+  EnvoyConfig: {
+    group: 'marin3r.3scale.net',
+    spec: objectOf(
+      {
+        nodeID: TEXT,
+        envoyAPI: { enum: ['v3'] },
+        resources: {
+          type: 'array',
+          items: objectOf(
+            {
+              type: {
+                enum: [
+                  'listener',
+                  'route',
+                  'scopedRoute',
+                  'cluster',
+                  'endpoint',
+                  'secret',
+                  'runtime',
+                  'extensionConfig',
+                ],
+              },
+              value: { type: 'object' },
+              blueprint: { enum: ['tlsCertificate', 'validationContext'] },
+              generateFromTlsSecret: TEXT,
+              generateFromOpaqueSecret: objectOf({ name: TEXT, key: TEXT, alias: TEXT }, ['name', 'key', 'alias']),
+              generateFromEndpointSlices: objectOf(
+                { clusterName: TEXT, targetPort: TEXT, selector: { type: 'object' } },
+                ['clusterName', 'targetPort', 'selector'],
+              ),
+            },
+            ['type'],
+          ),
+        },
+      },
+      ['nodeID'],
+    ),
+  },
+};
+
+function objectOf(properties: object, required: readonly string[] = []): object {
+  return { type: 'object', properties, required, additionalProperties: false };
+}
+
+/** @param object of a kind of the operator. @returns where it breaks the definition of its kind, and how. */
+function faultsOf(object: { readonly kind: string }): readonly string[] {
+  const { group, spec } = OPERATOR_KINDS[object.kind]!;
+  const schema = objectOf(
+    { apiVersion: { const: `${group}/v1alpha1` }, kind: TEXT, metadata: { type: 'object' }, spec },
+    ['apiVersion', 'kind', 'metadata'],
+  );
+  const validate = new Ajv({ allErrors: true }).compile(schema);
+  validate(object);
+  return (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`);
+}
+
 const file = path.join(PACKAGE_ROOT, 'deploy', 'kubernetes', 'marin3r.yaml');
 const manifests = loadAll(readFileSync(file, 'utf8')) as Manifest[];
 const manifest = (kind: string): Manifest => manifests.find((one) => one.kind === kind)!;
@@ -55,17 +135,32 @@ const { spec: config } = manifest('EnvoyConfig');
 const bootstrapText = manifest('ConfigMap').data['weir.yaml'];
 
 describe('the manifest for a control plane in Kubernetes', () => {
-  it('has resources in the form that the operator takes them in, by the names that they have themselves', () => {
-    assert.equal(manifest('EnvoyConfig').apiVersion, 'marin3r.3scale.net/v1alpha1');
-    assert.deepEqual([config.serialization, config.envoyAPI], ['yaml', 'v3']);
-    const allowed = new Set(['clusters', 'endpoints', 'listeners', 'routes', 'runtimes', 'secrets']);
-    for (const [kind, resources] of Object.entries(config.envoyResources)) {
-      assert.ok(allowed.has(kind), kind);
-      for (const { name, value, ...others } of resources) {
-        assert.deepEqual(others, {});
-        assert.equal((readYaml(value) as Resource).name, name);
-      }
-    }
+  it('has objects of the operator as their definitions want them', () => {
+    for (const kind of Object.keys(OPERATOR_KINDS)) assert.deepEqual(faultsOf(manifest(kind)), [], kind);
+    const { metadata } = manifest('EnvoyConfig');
+    const config = { apiVersion: 'marin3r.3scale.net/v1alpha1', kind: 'EnvoyConfig', metadata };
+    const faults = [
+      [{ ...config, spec: {} }, "/spec must have required property 'nodeID'"],
+      [{ ...config, spec: { nodeID: 'a', nodeId: 'a' } }, '/spec must NOT have additional properties'],
+      [
+        { ...config, spec: { nodeID: 'a', envoyAPI: 'v2' } },
+        '/spec/envoyAPI must be equal to one of the allowed values',
+      ],
+      [
+        { ...config, spec: { nodeID: 'a', resources: [{ type: 'clusters', value: {} }] } },
+        '/spec/resources/0/type must be',
+      ],
+      [
+        { ...config, spec: { nodeID: 'a', resources: [{ type: 'cluster', value: 'name: a' }] } },
+        '/spec/resources/0/value must be object',
+      ],
+      [{ ...config, apiVersion: 'marin3r.3scale.net/v1', spec: { nodeID: 'a' } }, '/apiVersion must be'],
+    ] as const;
+    for (const [wrong, reason] of faults)
+      assert.ok(faultsOf(wrong)[0]?.startsWith(reason), `${reason}: ${faultsOf(wrong)}`);
+  });
+
+  it('tells resources to the node of its bootstrap, from the service of its control plane', () => {
     const { node } = readYaml(bootstrapText) as { readonly node: { readonly id: string } };
     assert.equal(node.id, config.nodeID);
     assert.match(bootstrapText, new RegExp(`address: marin3r-${manifest('DiscoveryService').metadata.name}, `));
@@ -105,10 +200,12 @@ describe('the manifest for a control plane in Kubernetes', () => {
         .replaceAll(/port_value: (?:8080|9902)/g, 'port_value: 0')
         .replace(/address: app, port_value: 0/, `address: localhost, port_value: ${port}`);
     const told = (kind: string): readonly JsonObject[] =>
-      config.envoyResources[kind]!.map(({ value }) => readYaml(local(value)) as JsonObject);
-    plane.set(CLUSTER, '1', told('clusters'));
-    plane.set(ROUTES, '1', told('routes'));
-    plane.set(LISTENER, '1', told('listeners'));
+      config.resources
+        .filter(({ type }) => type === kind)
+        .map(({ value }) => readYaml(local(dump(value, { flowLevel: 0, lineWidth: -1 }))) as JsonObject);
+    plane.set(CLUSTER, '1', told('cluster'));
+    plane.set(ROUTES, '1', told('route'));
+    plane.set(LISTENER, '1', told('listener'));
     const configYaml = local(bootstrapText)
       .replaceAll('9901', String(await unusedPort()))
       .replace('address: marin3r-discoveryservice, port_value: 18000', `address: localhost, port_value: ${plane.port}`)
