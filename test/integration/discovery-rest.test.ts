@@ -269,6 +269,22 @@ describe('a management server that is asked by HTTP', () => {
   });
 
   for (const protocol of ['http1', 'http2'] as const) {
+    it(`is asked over one connection of each host, for each type: ${protocol}`, async (t) => {
+      const planes = [await RestPlane.start(t, { protocol }), await RestPlane.start(t, { protocol })];
+      const port = await upstreamSaying(t, 'one');
+      for (const plane of planes) serve(plane, '1', [cluster('a', port)], [listener('in', 'a')]);
+      const server = protocol === 'http2' ? { http2_protocol_options: {} } : {};
+      const ports = planes.map((plane) => plane.port);
+      await using weir = await startWeir({ configYaml: restBootstrap(ports, { server }) });
+      for (const plane of planes) await untilEqual(true, () => plane.asked('clusters').length > 4, 'questions in turn');
+      assert.equal(await answerOf(weir, 'in'), '200 one');
+      for (const plane of planes) {
+        for (const path of ['clusters', 'listeners']) {
+          assert.equal(new Set(plane.asked(path).map(({ connection }) => connection)).size, 1, path);
+        }
+      }
+    });
+
     it(`is asked once more at once where it ends a connection before it answers: ${protocol}`, async (t) => {
       const plane = await RestPlane.start(t, { protocol });
       serve(plane, '1', [cluster('a', await upstreamSaying(t, 'one'))], [listener('in', 'a')]);

@@ -35,13 +35,18 @@ export interface RestClientDependencies {
 
 interface HostConnection {
   readonly cluster: ActiveCluster;
-  readonly host: ActiveHost;
   readonly way: RestConnection;
 }
 
-export class RestClient implements RestListener {
+/** Hosts in turn are asked over connections that are kept, as long as there are no more than these. */
+const MOST_CONNECTIONS = 16;
+
+export class RestClient {
   readonly #deps: RestClientDependencies;
-  #connection: HostConnection | undefined;
+  /** By host; that of the question before last, and so on, first. */
+  readonly #connections = new Map<ActiveHost, HostConnection>();
+  /** Whose question is under way. */
+  #host: ActiveHost | undefined;
   #onAnswer: ((answer: RestAnswer) => void) | undefined;
   /** That of the question under way counts that it is. */
   #asked: ActiveCluster | undefined;
@@ -73,13 +78,14 @@ export class RestClient implements RestListener {
     this.#onAnswer = onAnswer;
     this.#endWait = this.#deps.clock.after(timeoutMs, () => {
       stats.add('upstream_rq_timeout');
-      this.#drop();
+      this.#drop(host);
       this.#tell({ kind: 'failed', reason: `no answer within ${timeoutMs} ms` });
     });
     const target = { address: host.address, authority: utf8Bytes(cluster.name) };
     const askOverSome = (): void => this.#wayTo(cluster, host).ask(target, question);
+    this.#host = host;
     this.#askAgain = () => {
-      this.#drop();
+      this.#drop(host);
       askOverSome();
     };
     askOverSome();
@@ -87,21 +93,36 @@ export class RestClient implements RestListener {
 
   /** Nothing is told any more. Idempotent. */
   close(): void {
-    this.#drop();
+    for (const host of [...this.#connections.keys()]) this.#drop(host);
     this.#ended();
   }
 
-  onBytes(bytes: Buffer): void {
+  /** What a connection has to say while another host is asked is nothing to anybody. */
+  #listenerOf(host: ActiveHost): RestListener {
+    return {
+      onBytes: (bytes) => {
+        if (this.#host === host) this.#onBytes(bytes);
+      },
+      onEnd: (status) => {
+        if (this.#host === host) this.#onEnd(status);
+      },
+      onBroken: (reason, isUnanswered) => {
+        if (this.#host === host) this.#onBroken(reason, isUnanswered);
+      },
+    };
+  }
+
+  #onBytes(bytes: Buffer): void {
     this.#hash.update(bytes);
     this.#pieces.push(Buffer.from(bytes));
   }
 
-  onEnd(status: number): void {
+  #onEnd(status: number): void {
     const body = Buffer.concat(this.#pieces);
     this.#tell({ kind: 'answered', status, body, fingerprint: this.#hash.digest('base64') });
   }
 
-  onBroken(reason: string, isUnanswered: boolean): void {
+  #onBroken(reason: string, isUnanswered: boolean): void {
     const askAgain = this.#askAgain;
     this.#askAgain = undefined;
     if (isUnanswered && askAgain !== undefined) askAgain();
@@ -110,22 +131,35 @@ export class RestClient implements RestListener {
 
   /** Another one where the cluster has been replaced, or speaks otherwise now. */
   #wayTo(cluster: ActiveCluster, host: ActiveHost): RestConnection {
-    const known = this.#connection;
-    if (known !== undefined && known.cluster === cluster && known.host === host) return known.way;
-    this.#drop();
-    const { codec, faults } = this.#deps;
-    const origin = originOf(cluster, host);
-    const way =
-      cluster.settings.http2?.use === 'always'
-        ? new Http2RestConnection(origin, faults, this)
-        : new Http1RestConnection(origin, codec, faults, this);
-    this.#connection = { cluster, host, way };
+    this.#dropFormer(cluster);
+    const known = this.#connections.get(host);
+    this.#connections.delete(host);
+    const way = known?.way ?? this.#makeWay(cluster, host);
+    this.#connections.set(host, { cluster, way });
+    const [longestUnused] = this.#connections.keys();
+    if (this.#connections.size > MOST_CONNECTIONS) this.#drop(longestUnused!);
     return way;
   }
 
-  #drop(): void {
-    this.#connection?.way.close();
-    this.#connection = undefined;
+  /** Those to hosts that are none of the cluster any more. */
+  #dropFormer(cluster: ActiveCluster): void {
+    const members = new Set(cluster.members());
+    for (const [host, connection] of [...this.#connections])
+      if (connection.cluster !== cluster || !members.has(host)) this.#drop(host);
+  }
+
+  #makeWay(cluster: ActiveCluster, host: ActiveHost): RestConnection {
+    const { codec, faults } = this.#deps;
+    const origin = originOf(cluster, host);
+    const listener = this.#listenerOf(host);
+    return cluster.settings.http2?.use === 'always'
+      ? new Http2RestConnection(origin, faults, listener)
+      : new Http1RestConnection(origin, codec, faults, listener);
+  }
+
+  #drop(host: ActiveHost): void {
+    this.#connections.get(host)?.way.close();
+    this.#connections.delete(host);
   }
 
   #tell(answer: RestAnswer): void {
@@ -138,6 +172,7 @@ export class RestClient implements RestListener {
     this.#endWait();
     this.#pieces = [];
     this.#askAgain = undefined;
+    this.#host = undefined;
     this.#asked?.stats.add('upstream_rq_active', -1);
     this.#asked = undefined;
     this.#onAnswer = undefined;
