@@ -7,11 +7,11 @@ import type { UnpackedAny } from '../proto/any.ts';
 import { protoSchema } from '../proto/root.ts';
 import { decodeMessage } from '../proto/wire.ts';
 import { ConfigDocument, type DocumentLayer } from '../source/config-document.ts';
-import { itemPath } from '../source/field-path.ts';
 import type { ValueNode } from '../source/node.ts';
 import { unpackTree } from '../source/packed-tree.ts';
 import { SourceLines } from '../source/source-text.ts';
 import type { OfferedResource } from './discovered-response.ts';
+import { placeOf } from './file-resource.ts';
 import { fingerprintOf } from './fingerprint.ts';
 import { isError, readResource } from './read-resource.ts';
 import { ResourceIndex } from './resource-index.ts';
@@ -96,7 +96,7 @@ class OpenedDigest {
 
   offer<Resource>({ index, name }: Row, type: ResourceType<Resource>): OfferedResource<Resource> {
     const faults = this.#faults.get(index) ?? [];
-    const at = itemPath(RESOURCES, index);
+    const at = placeOf(index, this.#number(index, 'isWrapped') === 1);
     const isOfType = this.#typeNameOf(index) === type.typeName;
     const generation = this.#number(index, 'isOlder') === 0 ? 'v3' : 'v2';
     let copy: Uint8Array | undefined;

@@ -7,12 +7,12 @@
 
 import { errorMessage } from '../../base/errors.ts';
 import type { ConfigFault } from '../fault.ts';
-import { type UnpackedAny, unpackAny } from '../proto/any.ts';
+import type { UnpackedAny } from '../proto/any.ts';
 import { type UnknownFieldMode, UnknownFieldPolicy } from '../proto/unknown-fields.ts';
-import { itemPath } from '../source/field-path.ts';
+import { ConfigDocument } from '../source/config-document.ts';
 import type { ValueNode } from '../source/node.ts';
 import { TreePacker } from '../source/packed-tree.ts';
-import { DISCOVERY_SERVICES } from './discovery-services.ts';
+import { nameOf, openFileResource, placeOf } from './file-resource.ts';
 import { encodeContent, isError } from './read-resource.ts';
 import { assignFaults, RESOURCES } from './response-faults.ts';
 import { type ResponseContent, readResponseFile } from './response-file.ts';
@@ -49,8 +49,8 @@ export interface DigestParts {
 }
 
 /** `type` and `tree` are greater by one than the places in `typeNames` and `trees`: 0 for none. */
-export const Column = { type: 0, isOlder: 1, start: 2, nameLength: 3, length: 4, tree: 5 } as const;
-export const COLUMNS = 6;
+export const Column = { type: 0, isOlder: 1, start: 2, nameLength: 3, length: 4, tree: 5, isWrapped: 6 } as const;
+export const COLUMNS = 7;
 
 /** The buffers of a digest. */
 export function buffersOf({ parts }: ResponseDigest): ArrayBuffer[] {
@@ -77,6 +77,7 @@ function digest({ response, layer }: ResponseContent, faults: ConfigFault[]): Di
   const { resources } = response;
   const trees = new TreePacker();
   const items = itemsOf(layer.root);
+  const document = new ConfigDocument(layer);
   const typeNames: string[] = [];
   const table = new Uint32Array(resources.length * COLUMNS);
   const pieces: Uint8Array[] = [];
@@ -88,12 +89,14 @@ function digest({ response, layer }: ResponseContent, faults: ConfigFault[]): Di
       table[row + Column.tree] = trees.length + 1;
       trees.add(item);
     }
-    const content = unpackAny(any);
+    const { content, isWrapped, faults: ofWrapper } = openFileResource(any, index);
+    table[row + Column.isWrapped] = isWrapped ? 1 : 0;
+    for (const { path, message: text, severity } of ofWrapper) faults.push(document.fault(path, text, severity));
     if (content === undefined) continue;
     const typeName = content.type.fullName.slice(1);
     if (!typeNames.includes(typeName)) typeNames.push(typeName);
-    const message = encoded(content, itemPath(RESOURCES, index), layer.source.name, faults);
-    const name = Buffer.from(nameOf(typeName, content));
+    const message = encoded(content, placeOf(index, isWrapped), layer.source.name, faults);
+    const name = Buffer.from(nameOf(content));
     pieces.push(name, message);
     table[row + Column.type] = typeNames.indexOf(typeName) + 1;
     table[row + Column.isOlder] = content.generation === 'v2' ? 1 : 0;
@@ -131,11 +134,6 @@ function encoded(content: UnpackedAny, path: string, file: string, faults: Confi
     faults.push({ path, message, severity: 'error', file, line: 0, column: 0 });
     return NOTHING;
   }
-}
-
-function nameOf(typeName: string, { message }: UnpackedAny): string {
-  const service = DISCOVERY_SERVICES.find((each) => each.typeName === typeName);
-  return service === undefined ? '' : String((message as unknown as Record<string, unknown>)[service.nameField]);
 }
 
 function joined(pieces: readonly Uint8Array[], length: number): Uint8Array<ArrayBuffer> {

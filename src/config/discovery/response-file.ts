@@ -3,20 +3,20 @@
 
 import { type ConfigFault, formatFault } from '../fault.ts';
 import { FaultList } from '../fault-list.ts';
-import { type AnyMessage, type UnpackedAny, unpackAny } from '../proto/any.ts';
+import type { AnyMessage } from '../proto/any.ts';
 import type { MessageTypes } from '../proto/generated/messages.ts';
 import { readMessage } from '../proto/load-message.ts';
 import { protoSchema } from '../proto/root.ts';
 import type { UnknownFieldPolicy } from '../proto/unknown-fields.ts';
 import { ConfigDocument, type DocumentLayer } from '../source/config-document.ts';
-import { itemPath } from '../source/field-path.ts';
 import { openFile } from '../source/source.ts';
 import type { DiscoveredResponse, OfferedResource } from './discovered-response.ts';
+import { openFileResource, placeOf } from './file-resource.ts';
 import { fingerprintOf } from './fingerprint.ts';
 import { encodeContent, isError, type OpenedResource, readResource } from './read-resource.ts';
 import { ResourceIndex } from './resource-index.ts';
 import type { ResourceType } from './resource-type.ts';
-import { assignFaults, RESOURCES, RESPONSE_TYPE } from './response-faults.ts';
+import { assignFaults, RESPONSE_TYPE } from './response-faults.ts';
 
 /** A response for all who want some of it. */
 export interface OpenedResponse {
@@ -117,14 +117,10 @@ function* openedResources(
   faults: ReadonlyMap<number, readonly ConfigFault[]>,
 ): Generator<OpenedResource> {
   for (const [index, any] of resources.entries()) {
-    const content = opened(any, type);
+    const { content: found, isWrapped, faults: ofWrapper } = openFileResource(any, index);
+    const content = found?.type.fullName === `.${type.typeName}` ? found : undefined;
     const name = content === undefined ? '' : type.nameOf(content.message);
-    yield { name, content, at: itemPath(RESOURCES, index), faults: faults.get(index) ?? [], document };
+    const placed = ofWrapper.map(({ path, message, severity }) => document.fault(path, message, severity));
+    yield { name, content, at: placeOf(index, isWrapped), faults: [...(faults.get(index) ?? []), ...placed], document };
   }
-}
-
-/** @returns undefined for another type, and for bytes that are none. */
-function opened(any: AnyMessage, { typeName }: ResourceType<unknown>): UnpackedAny | undefined {
-  const content = unpackAny(any);
-  return content?.type.fullName === `.${typeName}` ? content : undefined;
 }

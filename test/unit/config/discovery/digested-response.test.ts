@@ -63,6 +63,15 @@ resources:
   connect_timeout: 1s
   hosts: [{ socket_address: { address: 127.0.0.1, port_value: 80 } }]
   tls_context: {}
+- "@type": type.googleapis.com/envoy.service.discovery.v3.Resource
+  name: otherwise
+  ttl: 5s
+  resource:
+    "@type": type.googleapis.com/envoy.config.cluster.v3.Cluster
+    name: wrapped
+    connect_timeout: -1s
+- "@type": type.googleapis.com/envoy.service.discovery.v3.Resource
+  resource: { "@type": type.googleapis.com/envoy.config.cluster.v3.Cluster, name: well-wrapped }
 `;
 
 const OLDER_LISTENER = JSON.stringify(

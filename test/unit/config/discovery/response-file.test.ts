@@ -74,6 +74,43 @@ function routedTo(name: string, clusterName: string, table: JsonObject = {}): Js
 }
 
 describe('a response in a file', () => {
+  it('may have its resources in wrappers, which say nothing that a file goes by', (t) => {
+    const wrapped = (resource: JsonObject, fields: JsonObject = {}): JsonObject => ({
+      '@type': 'type.googleapis.com/envoy.service.discovery.v3.Resource',
+      resource,
+      ...fields,
+    });
+    const resources = [
+      wrapped(cluster('first'), { name: 'first', version: '7' }),
+      cluster('second'),
+      wrapped(cluster('third', { connect_timeout: '-1s' })),
+      wrapped(cluster('fourth'), { name: 'other' }),
+      wrapped(cluster('fifth'), { ttl: '5s' }),
+      wrapped(routedTo('in', 'first')),
+      { '@type': 'type.googleapis.com/envoy.service.discovery.v3.Resource', name: 'sixth' },
+    ];
+    const read_ = read(t, DISCOVERABLE.clusters(), resources);
+    assert.deepEqual(
+      read_.map(({ name, isGood }) => [name, isGood]),
+      [
+        ['first', true],
+        ['second', true],
+        ['third', false],
+        ['fourth', false],
+        ['fifth', true],
+        ['', false],
+        ['', false],
+      ],
+    );
+    assert.match(errorsOf(read_[2]!)[0]!, /^r\.yaml:4:\d+: resources\[2\]\.resource\.connect_timeout: -1s/);
+    assert.match(
+      errorsOf(read_[3]!)[0]!,
+      /^r\.yaml:5:\d+: resources\[3\]\.name: "other" is not the name of what is in it, "fourth"/,
+    );
+    assert.match(read_[4]!.warnings[0]!, /r\.yaml:6:\d+: resources\[4\]\.ttl: is not gone by in a file/);
+    assert.match(errorsOf(read_[5]!)[0]!, /resources\[5\]\.resource: is no /);
+  });
+
   it('has its resources read one by one: what is wrong with one concerns no other', (t) => {
     const clusters = [
       cluster('first'),
