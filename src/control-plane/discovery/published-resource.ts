@@ -30,6 +30,13 @@ interface InForce<Content, Published> {
 /** Gets ready before anything takes effect. */
 type Prepared<Wanted, Content, Published> = readonly [View<Wanted, Content, Published>, InForce<Content, Published>];
 
+/** What workers know views by, over all resources of a kind. */
+export interface ViewIds {
+  next(): number;
+  /** Nobody wants the view any more. Once. */
+  onGone(id: number): void;
+}
+
 export interface PublishedResourceRequest {
   readonly name: string;
   readonly source: ConfigSourceSettings;
@@ -48,23 +55,22 @@ export class PublishedResource<
   readonly beside: Beside;
   readonly #kind: PublishedKind<Wanted, Content, Published, Beside>;
   readonly #deps: DiscoveryDependencies;
-  readonly #nextId: () => number;
+  readonly #ids: ViewIds;
   readonly #resource: NamedResource<ReadonlyMap<Wanted, Content>>;
   readonly #count: (event: ResourceEvent) => void;
   readonly #views = new SharedByKey<View<Wanted, Content, Published>>((view) => this.#forget(view));
   readonly #ready = Promise.withResolvers<void>();
 
-  /** @param nextId of a view. */
   constructor(
     { name, source, statPrefix }: PublishedResourceRequest,
     kind: PublishedKind<Wanted, Content, Published, Beside>,
     deps: DiscoveryDependencies,
-    nextId: () => number,
+    ids: ViewIds,
   ) {
     this.name = name;
     this.#kind = kind;
     this.#deps = deps;
-    this.#nextId = nextId;
+    this.#ids = ids;
     this.#resource = new NamedResource(
       {
         name,
@@ -115,14 +121,9 @@ export class PublishedResource<
     return new Map(this.#inForce().map(([{ wanted }, { content }]) => [wanted, content]));
   }
 
-  /** Workers know a view of it by this id. */
-  hasView(id: number): boolean {
-    return [...this.#views].some((view) => view.id === id);
-  }
-
   /** @returns the view, whose id workers know, and what gives it back. */
   lease(wanted: Wanted): Share<{ readonly id: number }> {
-    const make = (): View<Wanted, Content, Published> => ({ id: this.#nextId(), wanted, inForce: null });
+    const make = (): View<Wanted, Content, Published> => ({ id: this.#ids.next(), wanted, inForce: null });
     const share = this.#views.lease(settingsText(wanted)!, make);
     if (share.isNew) this.#fill(share.thing);
     return share;
@@ -264,6 +265,7 @@ export class PublishedResource<
   }
 
   #forget({ id, inForce }: View<Wanted, Content, Published>): void {
+    this.#ids.onGone(id);
     if (inForce !== null) this.#kind.remove(id, () => inForce.holdings.close());
   }
 }

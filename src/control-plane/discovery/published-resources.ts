@@ -6,7 +6,7 @@ import { SharedByKey } from '../shared-by-key.ts';
 import type { DiscoveryDependencies } from './feed.ts';
 import type { DumpedResource } from './named-resource.ts';
 import type { Companion, PublishedKind } from './published-kind.ts';
-import { PublishedResource, type PublishedResourceRequest } from './published-resource.ts';
+import { PublishedResource, type PublishedResourceRequest, type ViewIds } from './published-resource.ts';
 import { leaseOf, NOT_AWAITED, type PublishedLease } from './resource-lease.ts';
 
 export class PublishedResources<
@@ -17,7 +17,9 @@ export class PublishedResources<
 > {
   readonly #kind: PublishedKind<Wanted, Content, Published, Beside>;
   readonly #deps: DiscoveryDependencies;
-  readonly #nextId: () => number;
+  readonly #ids: ViewIds;
+  /** By the ids of its views. */
+  readonly #byView = new Map<number, PublishedResource<Wanted, Content, Published, Beside>>();
   readonly #resources = new SharedByKey<PublishedResource<Wanted, Content, Published, Beside>>((each) => each.close());
 
   /** @param nextId of what workers are told. */
@@ -28,17 +30,23 @@ export class PublishedResources<
   ) {
     this.#kind = kind;
     this.#deps = deps;
-    this.#nextId = nextId;
+    this.#ids = {
+      next: nextId,
+      onGone: (id) => {
+        this.#byView.delete(id);
+      },
+    };
   }
 
   /** @param request its `statPrefix` counts where nobody else has asked for the resource before. */
   leaseOne(request: PublishedResourceRequest, wanted: Wanted): PublishedLease {
     const { name, source } = request;
     const { target, defaults } = this.#kind;
-    const make = () => new PublishedResource(request, this.#kind, this.#deps, this.#nextId);
+    const make = () => new PublishedResource(request, this.#kind, this.#deps, this.#ids);
     const shared = this.#resources.lease(settingsText([name, source])!, make);
     const resource = shared.thing;
     const view = resource.lease(wanted);
+    this.#byView.set(view.thing.id, resource);
     if (shared.isNew) resource.start();
     const release = (): void => {
       view.release();
@@ -50,7 +58,7 @@ export class PublishedResources<
 
   /** @param id of a view. @returns undefined where it has gone. */
   besideOf(id: number): Beside | undefined {
-    return [...this.#resources].find((resource) => resource.hasView(id))?.beside;
+    return this.#byView.get(id)?.beside;
   }
 
   /** What workers are to know that start now. */
