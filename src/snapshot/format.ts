@@ -1,8 +1,16 @@
 // Format strings with command operators (`%REQ(:PATH)%`), taken apart by the configuration so that workers have
 // nothing left to parse. Access log lines, JSON log entries and header values are all made of these.
 
+export type WireSide = 'DOWNSTREAM' | 'UPSTREAM';
+export type WireKind = 'WIRE' | 'HEADER' | 'DECOMPRESSED_HEADER';
+export type WireDirection = 'RECEIVED' | 'SENT';
+
+/** Operators of what one side has sent and received. */
+export type WireOperator<Side extends WireSide> = `${Side}_${WireKind}_BYTES_${WireDirection}`;
+
 /** Operators that this build can fill in. */
 export type FormatOperator =
+  | WireOperator<WireSide>
   | 'ACCESS_LOG_TYPE'
   | 'BYTES_RECEIVED'
   | 'BYTES_RETRANSMITTED'
@@ -10,12 +18,6 @@ export type FormatOperator =
   | 'COMMON_DURATION'
   | 'CONNECTION_ID'
   | 'CONNECTION_TERMINATION_DETAILS'
-  | 'DOWNSTREAM_DECOMPRESSED_HEADER_BYTES_RECEIVED'
-  | 'DOWNSTREAM_DECOMPRESSED_HEADER_BYTES_SENT'
-  | 'DOWNSTREAM_HEADER_BYTES_RECEIVED'
-  | 'DOWNSTREAM_HEADER_BYTES_SENT'
-  | 'DOWNSTREAM_WIRE_BYTES_RECEIVED'
-  | 'DOWNSTREAM_WIRE_BYTES_SENT'
   | 'DOWNSTREAM_HANDSHAKE_DURATION'
   | 'DOWNSTREAM_DIRECT_LOCAL_ADDRESS'
   | 'DOWNSTREAM_DIRECT_LOCAL_ADDRESS_WITHOUT_PORT'
@@ -90,12 +92,6 @@ export type FormatOperator =
   | 'UNIQUE_ID'
   | 'UPSTREAM_CLUSTER'
   | 'UPSTREAM_CLUSTER_RAW'
-  | 'UPSTREAM_DECOMPRESSED_HEADER_BYTES_RECEIVED'
-  | 'UPSTREAM_DECOMPRESSED_HEADER_BYTES_SENT'
-  | 'UPSTREAM_HEADER_BYTES_RECEIVED'
-  | 'UPSTREAM_HEADER_BYTES_SENT'
-  | 'UPSTREAM_WIRE_BYTES_RECEIVED'
-  | 'UPSTREAM_WIRE_BYTES_SENT'
   | 'UPSTREAM_HOST'
   | 'UPSTREAM_HOST_NAME'
   | 'UPSTREAM_HOST_NAME_WITHOUT_PORT'

@@ -116,6 +116,10 @@ export type {
   LineFormat,
   Moment,
   ReplyFormat,
+  WireDirection,
+  WireKind,
+  WireOperator,
+  WireSide,
 } from './format.ts';
 export type {
   ForwardingSettings,

@@ -11,6 +11,10 @@ import type {
   Metadata,
   MetadataSource,
   Moment,
+  WireDirection,
+  WireKind,
+  WireOperator,
+  WireSide,
 } from '../../snapshot/index.ts';
 import { wantSessionIds } from '../../tls/session-id.ts';
 import type { CertificateFacts, TlsFacts } from '../network/tls/connection-tls.ts';
@@ -19,7 +23,7 @@ import { endpointText } from './endpoint-text.ts';
 import type { Endpoint, FormatFacts } from './facts.ts';
 import { grpcOutcome } from './grpc-outcome.ts';
 import { compileTimeFormat } from './time-format.ts';
-import { type WireBytes, wantWireBytes } from './wire-bytes.ts';
+import { type WireCount, wantWireBytes } from './wire-bytes.ts';
 
 /** A value with a type of its own in JSON: a boolean, a list, an object, null. The configuration's, never a client's. */
 export class JsonFact {
@@ -225,16 +229,30 @@ function durationReader([start, end, precision]: readonly string[]): ReadValue {
   };
 }
 
-/** @param ofRaw of a connection without requests. */
-function ofWire(
-  side: 'downstreamWire' | 'upstreamWire',
-  count: Exclude<keyof WireBytes, `${string}${'Text' | 'Block' | 'Frame'}`>,
-  ofRaw: (facts: FormatFacts) => number = () => 0,
-): MakeReader {
+const WIRE_COUNTS: Readonly<Record<WireKind, Readonly<Record<WireDirection, WireCount>>>> = {
+  WIRE: { RECEIVED: 'received', SENT: 'sent' },
+  HEADER: { RECEIVED: 'headReceived', SENT: 'headSent' },
+  DECOMPRESSED_HEADER: { RECEIVED: 'headTextReceived', SENT: 'headTextSent' },
+};
+
+function ofWire(side: WireSide, kind: WireKind, direction: WireDirection): MakeReader {
+  const wire = side === 'DOWNSTREAM' ? 'downstreamWire' : 'upstreamWire';
+  const count = WIRE_COUNTS[kind][direction];
+  // What comes from one side of a connection without requests goes to the other.
+  const isFromClient = (side === 'DOWNSTREAM') === (direction === 'RECEIVED');
+  const raw = isFromClient ? 'bytesReceived' : 'bytesSent';
+  const ofRaw = (facts: FormatFacts): number => (kind === 'WIRE' && facts.protocol === '' ? facts[raw] : 0);
   return () => {
     wantWireBytes();
-    return (facts) => facts[side]?.[count] ?? (facts.protocol === '' ? ofRaw(facts) : 0);
+    return (facts) => facts[wire]?.[count] ?? ofRaw(facts);
   };
+}
+
+function wireReaders<Side extends WireSide>(side: Side): Record<WireOperator<Side>, MakeReader> {
+  const readers = (Object.keys(WIRE_COUNTS) as WireKind[]).flatMap((kind) =>
+    (['RECEIVED', 'SENT'] as const).map((way) => [`${side}_${kind}_BYTES_${way}`, ofWire(side, kind, way)] as const),
+  );
+  return Object.fromEntries(readers) as Record<WireOperator<Side>, MakeReader>;
 }
 
 const READERS: Readonly<Record<FormatOperator, MakeReader>> = {
@@ -245,12 +263,7 @@ const READERS: Readonly<Record<FormatOperator, MakeReader>> = {
   COMMON_DURATION: durationReader,
   CONNECTION_ID: plain((facts) => facts.downstream.connectionId),
   CONNECTION_TERMINATION_DETAILS: plain((facts) => text(facts.connectionTerminationDetails)),
-  DOWNSTREAM_DECOMPRESSED_HEADER_BYTES_RECEIVED: ofWire('downstreamWire', 'headTextReceived'),
-  DOWNSTREAM_DECOMPRESSED_HEADER_BYTES_SENT: ofWire('downstreamWire', 'headTextSent'),
-  DOWNSTREAM_HEADER_BYTES_RECEIVED: ofWire('downstreamWire', 'headReceived'),
-  DOWNSTREAM_HEADER_BYTES_SENT: ofWire('downstreamWire', 'headSent'),
-  DOWNSTREAM_WIRE_BYTES_RECEIVED: ofWire('downstreamWire', 'received', (facts) => facts.bytesReceived),
-  DOWNSTREAM_WIRE_BYTES_SENT: ofWire('downstreamWire', 'sent', (facts) => facts.bytesSent),
+  ...wireReaders('DOWNSTREAM'),
   DOWNSTREAM_HANDSHAKE_DURATION: plain(({ downstream: { startMs, securedMs } }) =>
     known(Math.trunc(securedMs < 0 ? -1 : securedMs - startMs)),
   ),
@@ -327,12 +340,7 @@ const READERS: Readonly<Record<FormatOperator, MakeReader>> = {
   UNIQUE_ID: plain(() => randomUUID()),
   UPSTREAM_CLUSTER: plain((facts) => text(facts.upstreamCluster)),
   UPSTREAM_CLUSTER_RAW: plain((facts) => text(facts.upstreamCluster)),
-  UPSTREAM_DECOMPRESSED_HEADER_BYTES_RECEIVED: ofWire('upstreamWire', 'headTextReceived'),
-  UPSTREAM_DECOMPRESSED_HEADER_BYTES_SENT: ofWire('upstreamWire', 'headTextSent'),
-  UPSTREAM_HEADER_BYTES_RECEIVED: ofWire('upstreamWire', 'headReceived'),
-  UPSTREAM_HEADER_BYTES_SENT: ofWire('upstreamWire', 'headSent'),
-  UPSTREAM_WIRE_BYTES_RECEIVED: ofWire('upstreamWire', 'received', (facts) => facts.bytesSent),
-  UPSTREAM_WIRE_BYTES_SENT: ofWire('upstreamWire', 'sent', (facts) => facts.bytesReceived),
+  ...wireReaders('UPSTREAM'),
   UPSTREAM_HOST: plain((facts) => fullOf(facts.upstream?.remote)),
   UPSTREAM_HOST_NAME: plain((facts) => text(facts.upstream?.hostname ?? '') ?? fullOf(facts.upstream?.remote)),
   UPSTREAM_HOST_NAME_WITHOUT_PORT: plain(

@@ -46,6 +46,9 @@ export class WireBytes {
   }
 }
 
+/** What of them is counted. */
+export type WireCount = Exclude<keyof WireBytes, `${string}${'Text' | 'Block' | 'Frame'}`>;
+
 let areWanted = false;
 
 /** A format asks for them from now on, of requests that begin then. Of this thread. */

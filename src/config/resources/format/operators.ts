@@ -1,7 +1,16 @@
 // The command operators of format strings: what each takes between its parentheses and what it stands for, and the ones
 // that this build accepts without ever having a value for them.
 
-import type { DurationPrecision, FormatOperator, MetadataSource, Moment } from '../../../snapshot/index.ts';
+import type {
+  DurationPrecision,
+  FormatOperator,
+  MetadataSource,
+  Moment,
+  WireDirection,
+  WireKind,
+  WireOperator,
+  WireSide,
+} from '../../../snapshot/index.ts';
 
 /**
  * What stands between the parentheses: nothing, a header with a fallback, a time's format, a name, a style of names, whose metadata,
@@ -15,6 +24,31 @@ export interface OperatorRow {
   readonly says: string;
 }
 
+const WAYS: readonly (readonly [WireDirection, string])[] = [
+  ['RECEIVED', 'from'],
+  ['SENT', 'to'],
+];
+
+/** @param peer on that side. @param extent what else of its bytes counts. */
+function wireRows<Side extends WireSide>(
+  side: Side,
+  peer: string,
+  extent: string,
+): Record<WireOperator<Side>, OperatorRow> {
+  const kinds: readonly (readonly [WireKind, (way: string) => string])[] = [
+    ['WIRE', (way) => `bytes ${way} on the wire: heads, bodies and what frames them${extent}`],
+    ['HEADER', (way) => `heads and trailers ${way}, as HTTP/2 compresses them`],
+    ['DECOMPRESSED_HEADER', () => 'the same as the text that HTTP/1 has'],
+  ];
+  const rows = kinds.flatMap(([kind, says]) =>
+    WAYS.map(([direction, way]): readonly [string, OperatorRow] => [
+      `${side}_${kind}_BYTES_${direction}`,
+      { argument: 'none', says: says(`${way} the ${peer}`) },
+    ]),
+  );
+  return Object.fromEntries(rows) as Record<WireOperator<Side>, OperatorRow>;
+}
+
 export const OPERATORS: Readonly<Record<FormatOperator, OperatorRow>> = {
   ACCESS_LOG_TYPE: { argument: 'none', says: 'what the entry is written for: `DownstreamEnd` and the like' },
   BYTES_RECEIVED: { argument: 'none', says: 'bytes of the body, or of the connection, from the client' },
@@ -26,24 +60,7 @@ export const OPERATORS: Readonly<Record<FormatOperator, OperatorRow>> = {
   },
   CONNECTION_ID: { argument: 'none', says: 'number of the connection, for as long as the process lives' },
   CONNECTION_TERMINATION_DETAILS: { argument: 'none', says: 'why a filter has ended the connection' },
-  DOWNSTREAM_WIRE_BYTES_RECEIVED: {
-    argument: 'none',
-    says: 'bytes from the client on the wire: heads, bodies and what frames them',
-  },
-  DOWNSTREAM_WIRE_BYTES_SENT: {
-    argument: 'none',
-    says: 'bytes to the client on the wire: heads, bodies and what frames them',
-  },
-  DOWNSTREAM_HEADER_BYTES_RECEIVED: {
-    argument: 'none',
-    says: 'heads and trailers from the client, as HTTP/2 compresses them',
-  },
-  DOWNSTREAM_HEADER_BYTES_SENT: {
-    argument: 'none',
-    says: 'heads and trailers to the client, as HTTP/2 compresses them',
-  },
-  DOWNSTREAM_DECOMPRESSED_HEADER_BYTES_RECEIVED: { argument: 'none', says: 'the same as the text that HTTP/1 has' },
-  DOWNSTREAM_DECOMPRESSED_HEADER_BYTES_SENT: { argument: 'none', says: 'the same as the text that HTTP/1 has' },
+  ...wireRows('DOWNSTREAM', 'client', ''),
   DOWNSTREAM_HANDSHAKE_DURATION: {
     argument: 'none',
     says: "milliseconds from the accept of the client's connection to the end of its handshake",
@@ -145,24 +162,7 @@ export const OPERATORS: Readonly<Record<FormatOperator, OperatorRow>> = {
   UNIQUE_ID: { argument: 'none', says: 'an identifier of the entry alone, a new one each time' },
   UPSTREAM_CLUSTER: { argument: 'none', says: 'cluster that was chosen' },
   UPSTREAM_CLUSTER_RAW: { argument: 'none', says: 'the same' },
-  UPSTREAM_WIRE_BYTES_RECEIVED: {
-    argument: 'none',
-    says: 'bytes from the upstream on the wire: heads, bodies and what frames them, of all attempts',
-  },
-  UPSTREAM_WIRE_BYTES_SENT: {
-    argument: 'none',
-    says: 'bytes to the upstream on the wire: heads, bodies and what frames them, of all attempts',
-  },
-  UPSTREAM_HEADER_BYTES_RECEIVED: {
-    argument: 'none',
-    says: 'heads and trailers from the upstream, as HTTP/2 compresses them',
-  },
-  UPSTREAM_HEADER_BYTES_SENT: {
-    argument: 'none',
-    says: 'heads and trailers to the upstream, as HTTP/2 compresses them',
-  },
-  UPSTREAM_DECOMPRESSED_HEADER_BYTES_RECEIVED: { argument: 'none', says: 'the same as the text that HTTP/1 has' },
-  UPSTREAM_DECOMPRESSED_HEADER_BYTES_SENT: { argument: 'none', says: 'the same as the text that HTTP/1 has' },
+  ...wireRows('UPSTREAM', 'upstream', ', of all attempts'),
   UPSTREAM_HOST: { argument: 'none', says: 'address of the host' },
   UPSTREAM_HOST_NAME: { argument: 'none', says: 'name of the host, else its address' },
   UPSTREAM_HOST_NAME_WITHOUT_PORT: { argument: 'none', says: 'the same without a port' },
