@@ -6,7 +6,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, it, test } from 'node:test';
-import { faultTexts, httpFilter, type JsonObject, listenerWith, load, withListeners } from '../support/bootstrap.ts';
+import { type JsonObject, managerFaults } from '../support/bootstrap.ts';
 import { bootstrapOf, clusterAt, createProxy } from '../support/embedded.ts';
 import { filteredListener, filterOf } from '../support/embedded-filters.ts';
 import { WireClient } from '../support/wire.ts';
@@ -129,6 +129,6 @@ describe('an access log lets pass by', () => {
 test('filters by CEL are refused by name', () => {
   const filter = { extension_filter: { name: 'cel' } };
   const access_log = [{ name: 'file', filter, typed_config: { '@type': FILE, path: '/dev/null' } }];
-  const faults = faultTexts(load(withListeners(listenerWith([httpFilter({ access_log })])))).join('\n');
+  const faults = managerFaults({ access_log }).join('\n');
   assert.match(faults, /filter\.extension_filter: extension_filter is not supported/);
 });

@@ -3,27 +3,31 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { httpFilter, type JsonObject, listenerWith, socketAddress } from '../support/bootstrap.ts';
-import { ControlPlane } from '../support/control-plane.ts';
+import type { ControlPlane } from '../support/control-plane.ts';
 import {
   assignment,
-  bootstrap,
   CLUSTER,
   cluster,
   ENDPOINTS,
-  FORMS,
   type Form,
   LISTENER,
   ofForm,
   upstreamSaying,
 } from '../support/discovered-proxy.ts';
 import { untilEqual } from '../support/eventually.ts';
-import { startWeir, type WeirProcess } from '../support/weir-process.ts';
+import {
+  AGGREGATED,
+  CHANGES,
+  type OnDemandProxy,
+  OWN_STREAM,
+  onDemandProxy,
+  subscribed,
+  unsubscribed,
+} from '../support/on-demand-proxy.ts';
 import { WireClient } from '../support/wire.ts';
 
 const ANY_PORT = socketAddress('127.0.0.1', 0);
 const TYPES = 'type.googleapis.com/envoy.extensions.filters.http';
-const CHANGES = FORMS.filter(({ api_type }) => api_type === 'DELTA_GRPC');
-const [AGGREGATED, OWN_STREAM] = CHANGES as [Form, Form];
 const ROUTER = { name: 'router', typed_config: { '@type': `${TYPES}.router.v3.Router` } };
 
 function onDemand(odcds: JsonObject | null, message = 'OnDemand'): JsonObject {
@@ -41,24 +45,15 @@ function listener(odcds: JsonObject | null, routes: readonly JsonObject[]): Json
 
 const BY_HEADER: JsonObject = { match: { prefix: '/' }, route: { cluster_header: 'x-cluster' } };
 
-interface World {
-  readonly plane: ControlPlane;
-  readonly weir: WeirProcess;
-  readonly port: number;
-}
-
-async function start(
+function start(
   t: TestContext,
   form: Form,
   { odcds = {}, routes = [BY_HEADER] }: { odcds?: JsonObject | null; routes?: readonly JsonObject[] } = {},
-): Promise<World> {
-  const plane = await ControlPlane.start(t);
-  plane.onDemand.add(CLUSTER);
-  plane.set(CLUSTER, '1', []);
-  plane.set(LISTENER, '1', [listener(odcds && { source: ofForm(form), ...odcds }, routes)]);
-  const weir = await startWeir({ configYaml: bootstrap(form, [plane]), args: ['--concurrency', '2'] });
-  t.after(async () => void (await weir.stop()));
-  return { plane, weir, port: (await weir.listeners()).get('in')!.port };
+): Promise<OnDemandProxy> {
+  return onDemandProxy(t, form, (plane) => {
+    plane.onDemand.add(CLUSTER);
+    plane.set(LISTENER, '1', [listener(odcds && { source: ofForm(form), ...odcds }, routes)]);
+  });
 }
 
 async function ask(port: number, name: string, path = '/'): Promise<string> {
@@ -69,12 +64,10 @@ async function ask(port: number, name: string, path = '/'): Promise<string> {
   return `${status} ${body}`.trim();
 }
 
-/** Of requests for clusters. */
-const asking = (plane: ControlPlane) => plane.requests.filter(({ type_url: url }) => url.endsWith(`.${CLUSTER}`));
-const subscribed = (plane: ControlPlane, name: string): number =>
-  asking(plane).filter(({ resource_names_subscribe: names }) => names.includes(name)).length;
-const unsubscribed = (plane: ControlPlane, name: string): number =>
-  asking(plane).filter(({ resource_names_unsubscribe: names }) => names.includes(name)).length;
+const timesAsked = (plane: ControlPlane, name: string): number =>
+  subscribed(plane, CLUSTER).filter((asked) => asked === name).length;
+const timesLeft = (plane: ControlPlane, name: string): number =>
+  unsubscribed(plane, CLUSTER).filter((left) => left === name).length;
 
 describe('clusters on demand', () => {
   for (const form of CHANGES) {
@@ -82,12 +75,12 @@ describe('clusters on demand', () => {
       const { plane, weir, port } = await start(t, form);
       const [one, two] = [await upstreamSaying(t, 'one'), await upstreamSaying(t, 'two')];
       plane.set(CLUSTER, '2', [cluster('a', one)]);
-      assert.equal(subscribed(plane, 'a'), 0);
+      assert.equal(timesAsked(plane, 'a'), 0);
       assert.equal(await ask(port, 'a'), '200 one');
       assert.equal(await ask(port, 'a'), '200 one');
-      assert.equal(subscribed(plane, 'a'), 1);
+      assert.equal(timesAsked(plane, 'a'), 1);
       assert.equal(await ask(port, 'absent'), '503');
-      await untilEqual(1, () => unsubscribed(plane, 'absent'), 'one that is not there and asked for no longer');
+      await untilEqual(1, () => timesLeft(plane, 'absent'), 'one that is not there and asked for no longer');
       plane.set(CLUSTER, '3', [cluster('a', two)]);
       await untilEqual('200 two', () => ask(port, 'a'), 'the cluster as it is now');
       plane.set(CLUSTER, '4', []);
@@ -107,7 +100,7 @@ describe('clusters on demand', () => {
     plane.set(CLUSTER, '2', [cluster('a', 1, eds)]);
     const answers = Promise.all(Array.from({ length: 100 }, () => ask(port, 'a')));
     assert.deepEqual([...new Set(await answers)], ['200 eds']);
-    assert.equal(subscribed(plane, 'a'), 1);
+    assert.equal(timesAsked(plane, 'a'), 1);
   });
 
   it('are waited for no longer than the filter allows, and by clients that stay', async (t) => {
@@ -118,7 +111,7 @@ describe('clusters on demand', () => {
     leaving.close();
     assert.equal(await ask(port, 'a'), '503');
     await untilEqual(0, () => weir.stat('http.web.downstream_rq_active'), 'requests that are over');
-    await untilEqual(1, () => unsubscribed(plane, 'a'), 'one that nobody waits for');
+    await untilEqual(1, () => timesLeft(plane, 'a'), 'one that nobody waits for');
   });
 
   it('are wanted by routes that say so, and by no others', async (t) => {
@@ -134,7 +127,7 @@ describe('clusters on demand', () => {
     const { plane, port } = await start(t, OWN_STREAM, { odcds: null, routes });
     plane.set(CLUSTER, '2', [cluster('a', await upstreamSaying(t, 'one'))]);
     assert.equal(await ask(port, '', '/off'), '503');
-    assert.equal(subscribed(plane, 'a'), 0);
+    assert.equal(timesAsked(plane, 'a'), 0);
     assert.equal(await ask(port, '', '/on'), '200 one');
     assert.equal(await ask(port, '', '/off'), '200 one');
   });

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { faultTexts, httpFilter, type JsonObject, listenerWith, load, withListeners } from '../support/bootstrap.ts';
+import { type JsonObject, managerFaults } from '../support/bootstrap.ts';
 import { managerBench, PROTOCOLS, valuesOf } from '../support/manager-bench.ts';
 import { WireClient } from '../support/wire.ts';
 
@@ -27,7 +27,7 @@ function routesBy(header: string, value: string): JsonObject {
 }
 
 function faultsOf(fields: JsonObject): string[] {
-  return faultTexts(load(withListeners(listenerWith([httpFilter(fields)]))), 'error');
+  return managerFaults(fields);
 }
 
 for (const protocol of PROTOCOLS) {

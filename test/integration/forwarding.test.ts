@@ -8,7 +8,15 @@ import { type IncomingMessage, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, test } from 'node:test';
-import { faultTexts, httpFilter, type JsonObject, listenerWith, load, withListeners } from '../support/bootstrap.ts';
+import {
+  faultTexts,
+  httpFilter,
+  type JsonObject,
+  listenerWith,
+  load,
+  managerFaults,
+  withListeners,
+} from '../support/bootstrap.ts';
 import { PROXY_PROTOCOL } from '../support/listeners.ts';
 import { managerBench, PROTOCOLS, type Question, valuesOf } from '../support/manager-bench.ts';
 import { WireClient } from '../support/wire.ts';
@@ -29,7 +37,7 @@ function ranges(...prefixes: [ip: string, length: number][]): JsonObject {
 }
 
 function errorsOf(fields: JsonObject): string {
-  return faultTexts(load(withListeners(listenerWith([httpFilter(fields)])))).join('\n');
+  return managerFaults(fields).join('\n');
 }
 
 for (const protocol of PROTOCOLS) {

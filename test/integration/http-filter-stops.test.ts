@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { FilterCallbacks } from '../../src/data-plane/index.ts';
+import { eventually } from '../support/eventually.ts';
 import { editing, proxyWith } from '../support/filtered-proxy.ts';
 import { upstreamOf } from '../support/scripted-upstream.ts';
 import { WireUpstream } from '../support/wire.ts';
@@ -97,9 +98,7 @@ describe('a filter that stops', () => {
     client.write(`POST /a HTTP/1.1\r\nhost: a\r\ncontent-length: ${body.length}\r\n\r\n`);
     client.write(body);
     const callbacks = await stopped.promise;
-    while (proxy.httpStat('downstream_flow_control_paused_reading_total') === 0) {
-      await new Promise((resolve) => setTimeout(resolve, 1));
-    }
+    await eventually(() => proxy.httpStat('downstream_flow_control_paused_reading_total') > 0, 'a pause');
     assert.ok(proxy.httpStat('downstream_cx_rx_bytes_total') < body.length);
     callbacks.continueDecoding();
     const text = await upstream.received('x'.repeat(10), body.length);
@@ -130,9 +129,7 @@ describe('a filter that stops', () => {
     );
     client.write(GET);
     const callbacks = await stopped.promise;
-    while (proxy.clusterStat('web', 'upstream_flow_control_paused_reading_total') === 0) {
-      await new Promise((resolve) => setTimeout(resolve, 1));
-    }
+    await eventually(() => proxy.clusterStat('web', 'upstream_flow_control_paused_reading_total') > 0, 'a pause');
     assert.ok(proxy.clusterStat('web', 'upstream_cx_rx_bytes_total') < body.length);
     callbacks.continueEncoding();
     const response = await client.response();

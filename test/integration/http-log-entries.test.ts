@@ -6,7 +6,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
-import { faultTexts, httpFilter, type JsonObject, listenerWith, load, withListeners } from '../support/bootstrap.ts';
+import { type JsonObject, managerFaults } from '../support/bootstrap.ts';
 import { eventually } from '../support/eventually.ts';
 import { type ManagerBench, managerBench, PROTOCOLS } from '../support/manager-bench.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -150,7 +150,7 @@ test('the older fields have no place beside the newer ones', () => {
     access_log_flush_interval: '1s',
     flush_access_log_on_new_request: true,
   };
-  const errors = faultTexts(load(withListeners(listenerWith([httpFilter(fields)])))).join('\n');
+  const errors = managerFaults(fields).join('\n');
   assert.match(errors, /access_log_flush_interval: cannot be given together with access_log_options/);
   assert.match(errors, /flush_access_log_on_new_request: cannot be given together with access_log_options/);
 });

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
-import { faultTexts, httpFilter, type JsonObject, listenerWith, load, withListeners } from '../support/bootstrap.ts';
+import { type JsonObject, managerFaults } from '../support/bootstrap.ts';
 import { managerBench, valuesOf } from '../support/manager-bench.ts';
 import { WireClient } from '../support/wire.ts';
 
@@ -44,7 +44,7 @@ function names(head: string): string[] {
 }
 
 function faultsOf(options: JsonObject, severity: 'error' | 'warning'): string[] {
-  return faultTexts(load(withListeners(listenerWith([httpFilter({ http_protocol_options: options })]))), severity);
+  return managerFaults({ http_protocol_options: options }, severity);
 }
 
 describe('responses in proper case', () => {

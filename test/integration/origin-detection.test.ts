@@ -6,7 +6,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
-import { faultTexts, httpFilter, type JsonObject, listenerWith, load, withListeners } from '../support/bootstrap.ts';
+import { type JsonObject, managerFaults } from '../support/bootstrap.ts';
 import { PROXY_PROTOCOL } from '../support/listeners.ts';
 import { managerBench, PROTOCOLS, type Question, valuesOf } from '../support/manager-bench.ts';
 
@@ -304,7 +304,7 @@ describe('ways to find it out are refused', () => {
     ],
   ] as const) {
     test(name, () => {
-      const faults = faultTexts(load(withListeners(listenerWith([httpFilter(fields)]))));
+      const faults = managerFaults(fields);
       assert.match(faults.join('\n'), error);
     });
   }

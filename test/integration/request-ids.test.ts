@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { faultTexts, httpFilter, type JsonObject, listenerWith, load, withListeners } from '../support/bootstrap.ts';
+import { type JsonObject, managerFaults } from '../support/bootstrap.ts';
 import { managerBench, PROTOCOLS, valuesOf } from '../support/manager-bench.ts';
 
 /** Draws 41.9896 of 100. */
@@ -37,6 +37,6 @@ for (const protocol of PROTOCOLS) {
 
 test('identifiers of another kind are refused by name', () => {
   const request_id_extension = { typed_config: { '@type': 'type.googleapis.com/google.protobuf.Struct' } };
-  const faults = faultTexts(load(withListeners(listenerWith([httpFilter({ request_id_extension })]))));
+  const faults = managerFaults({ request_id_extension });
   assert.match(faults.join('\n'), /request_id_extension\.typed_config/);
 });

@@ -4,15 +4,7 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { AuthorizationService } from '../support/authorization-service.ts';
-import {
-  faultTexts,
-  httpFilter,
-  type JsonObject,
-  listenerWith,
-  load,
-  ROUTER,
-  withListeners,
-} from '../support/bootstrap.ts';
+import { type JsonObject, managerFaults, ROUTER } from '../support/bootstrap.ts';
 import { filterOf } from '../support/embedded-filters.ts';
 import { benchFor, counts, EXT_AUTHZ, guardFor, HTTP_SERVICE, HTTP2, request } from '../support/guarded-proxy.ts';
 
@@ -108,11 +100,7 @@ describe('a service of gRPC', () => {
 
 describe('a policy is refused', () => {
   const errors = (http_service: JsonObject): string =>
-    faultTexts(
-      load(
-        withListeners(listenerWith([httpFilter({ http_filters: [filterOf(EXT_AUTHZ, { http_service }), ROUTER] })])),
-      ),
-    ).join('\n');
+    managerFaults({ http_filters: [filterOf(EXT_AUTHZ, { http_service }), ROUTER] }).join('\n');
 
   test('that names hosts, or waits that grow backwards', () => {
     const http_service = { server_uri: { uri: 'http://a', cluster: 'web', timeout: '1s' } };

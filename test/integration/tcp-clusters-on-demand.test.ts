@@ -3,10 +3,9 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { type JsonObject, listenerWith, socketAddress, tcpFilter } from '../support/bootstrap.ts';
-import { ControlPlane } from '../support/control-plane.ts';
+import type { ControlPlane } from '../support/control-plane.ts';
 import {
   assignment,
-  bootstrap,
   CLUSTER,
   cluster,
   ENDPOINTS,
@@ -16,12 +15,19 @@ import {
   ofForm,
 } from '../support/discovered-proxy.ts';
 import { untilEqual } from '../support/eventually.ts';
-import { startWeir, type WeirProcess } from '../support/weir-process.ts';
+import {
+  AGGREGATED,
+  CHANGES,
+  type OnDemandProxy,
+  OWN_STREAM,
+  onDemandProxy,
+  subscribed,
+  unsubscribed,
+} from '../support/on-demand-proxy.ts';
+import type { WeirProcess } from '../support/weir-process.ts';
 import { peerEnd, WireClient, WireUpstream } from '../support/wire.ts';
 
 const ANY_PORT = socketAddress('127.0.0.1', 0);
-const CHANGES = FORMS.filter(({ api_type }) => api_type === 'DELTA_GRPC');
-const [AGGREGATED, OWN_STREAM] = CHANGES as [Form, Form];
 /** Logs are written. */
 const AT_ONCE = ['--file-flush-interval-msec', '20'];
 const LOG = {
@@ -32,22 +38,14 @@ const LOG = {
   },
 };
 
-interface World {
-  readonly plane: ControlPlane;
-  readonly weir: WeirProcess;
-  readonly port: number;
-}
-
-async function start(t: TestContext, form: Form, demand: JsonObject = {}, filter: JsonObject = {}): Promise<World> {
-  const plane = await ControlPlane.start(t);
-  plane.onDemand.add(CLUSTER);
-  plane.set(CLUSTER, '1', []);
+function start(t: TestContext, form: Form, demand: JsonObject = {}, filter: JsonObject = {}): Promise<OnDemandProxy> {
   const on_demand = { odcds_config: ofForm(form), ...demand };
   const proxy = tcpFilter({ cluster: 'a', on_demand, access_log: [LOG], ...filter });
-  plane.set(LISTENER, '1', [listenerWith([proxy], { name: 'in', address: ANY_PORT })]);
-  const weir = await startWeir({ configYaml: bootstrap(form, [plane]), args: ['--concurrency', '1', ...AT_ONCE] });
-  t.after(async () => void (await weir.stop()));
-  return { plane, weir, port: (await weir.listeners()).get('in')!.port };
+  const prepare = (plane: ControlPlane): void => {
+    plane.onDemand.add(CLUSTER);
+    plane.set(LISTENER, '1', [listenerWith([proxy], { name: 'in', address: ANY_PORT })]);
+  };
+  return onDemandProxy(t, form, prepare, ['--concurrency', '1', ...AT_ONCE]);
 }
 
 /** Sends back what it gets, behind its name, and ends when its peer has. */
@@ -60,10 +58,7 @@ async function echo(t: TestContext, name: string): Promise<number> {
   return upstream.port;
 }
 
-const names = (plane: ControlPlane, of: 'resource_names_subscribe' | 'resource_names_unsubscribe'): readonly string[] =>
-  plane.requests.filter(({ type_url: url }) => url.endsWith(`.${CLUSTER}`)).flatMap((request) => request[of]);
-const subscribed = (plane: ControlPlane): readonly string[] =>
-  names(plane, 'resource_names_subscribe').filter((name) => name !== '*');
+const wanted = (plane: ControlPlane): readonly string[] => subscribed(plane, CLUSTER).filter((name) => name !== '*');
 
 /** Those of on_demand, in the order of attempts, successes, missing ones and late ones, and those without a cluster. */
 async function counts(weir: WeirProcess): Promise<readonly (number | undefined)[]> {
@@ -96,7 +91,7 @@ describe('connections of a TCP proxy whose cluster is not known', () => {
       for (const [index, client] of clients.entries()) await client.until(`one:early ${index}`);
       assert.equal(await clients[4]!.rest(), '');
       assert.equal(await clients[0]!.write('later').until('later'), 'later');
-      assert.deepEqual(subscribed(plane), ['a']);
+      assert.deepEqual(wanted(plane), ['a']);
       assert.deepEqual(await counts(weir), [5, 5, 0, 0, 0]);
       const another = new WireClient(port).write('x');
       await another.until('one:x');
@@ -142,7 +137,7 @@ describe('connections of a TCP proxy whose cluster is not known', () => {
     plane.isSilent = true;
     assert.equal(await peerEnd(new WireClient(port).socket), 'end');
     assert.deepEqual(await counts(weir), [1, 0, 0, 1, 1]);
-    await untilEqual('a', () => names(plane, 'resource_names_unsubscribe').join(), 'one that nobody waits for');
+    await untilEqual('a', () => unsubscribed(plane, CLUSTER).join(), 'one that nobody waits for');
     const aged = tcpFilter({
       cluster: 'a',
       on_demand: { odcds_config: ofForm(OWN_STREAM) },
@@ -188,7 +183,7 @@ describe('connections of a TCP proxy whose cluster is not known', () => {
     const client = new WireClient((await weir.listeners()).get('named')!.port);
     await client.until('own:');
     client.close();
-    assert.deepEqual(subscribed(plane), ['for-127.0.0.1']);
+    assert.deepEqual(wanted(plane), ['for-127.0.0.1']);
   });
 
   it('are not read of a configuration that asks otherwise than by changes, or by a locator', async (t) => {

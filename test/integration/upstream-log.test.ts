@@ -9,7 +9,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
-import { faultTexts, httpFilter, type JsonObject, listenerWith, load, withListeners } from '../support/bootstrap.ts';
+import { type JsonObject, managerFaults } from '../support/bootstrap.ts';
 import { bootstrapOf, clusterAt, createProxy } from '../support/embedded.ts';
 import { filteredListener, routeTo } from '../support/embedded-filters.ts';
 import { eventually, untilEqual } from '../support/eventually.ts';
@@ -171,7 +171,7 @@ describe('the log of attempts', () => {
     const bad = router('/tmp/log');
     const typed = bad.typed_config as { upstream_log: { typed_config: { log_format: JsonObject } }[] };
     typed.upstream_log[0]!.typed_config.log_format = { text_format_source: { inline_string: '%NO_SUCH%' } };
-    const texts = faultTexts(load(withListeners(listenerWith([httpFilter({ http_filters: [bad] })])))).join('\n');
+    const texts = managerFaults({ http_filters: [bad] }).join('\n');
     assert.match(texts, /http_filters\[0\]\.typed_config\.upstream_log\[0\]\..*NO_SUCH/);
   });
 });

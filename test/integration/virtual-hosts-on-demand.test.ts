@@ -4,18 +4,17 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { httpFilter, type JsonObject, listenerWith, socketAddress } from '../support/bootstrap.ts';
 import { bytesOf, ControlPlane, type Held } from '../support/control-plane.ts';
-import {
-  bootstrap,
-  CLUSTER,
-  cluster,
-  FORMS,
-  type Form,
-  LISTENER,
-  ofForm,
-  ROUTES,
-} from '../support/discovered-proxy.ts';
+import { bootstrap, CLUSTER, cluster, type Form, LISTENER, ofForm, ROUTES } from '../support/discovered-proxy.ts';
 import { untilEqual } from '../support/eventually.ts';
-import { startWeir, type WeirProcess } from '../support/weir-process.ts';
+import {
+  AGGREGATED,
+  CHANGES,
+  type OnDemandProxy,
+  onDemandProxy,
+  subscribed,
+  unsubscribed,
+} from '../support/on-demand-proxy.ts';
+import { startWeir } from '../support/weir-process.ts';
 import { WireClient, WireUpstream } from '../support/wire.ts';
 
 const HOSTS = 'config.route.v3.VirtualHost';
@@ -23,8 +22,6 @@ const HOST_URL = `type.googleapis.com/envoy.${HOSTS}`;
 const SCOPES = 'config.route.v3.ScopedRouteConfiguration';
 const ANY_PORT = socketAddress('127.0.0.1', 0);
 const TYPES = 'type.googleapis.com/envoy.extensions.filters.http';
-const CHANGES = FORMS.filter(({ api_type }) => api_type === 'DELTA_GRPC');
-const [AGGREGATED] = CHANGES as [Form];
 const ON_DEMAND = { name: 'on_demand', typed_config: { '@type': `${TYPES}.on_demand.v3.OnDemand` } };
 const ROUTER = { name: 'router', typed_config: { '@type': `${TYPES}.router.v3.Router` } };
 
@@ -60,13 +57,7 @@ function table(form: Form, source: JsonObject = {}): JsonObject {
   return { name: 'table', virtual_hosts: hosts, vhds: { config_source: { ...ofForm(form), ...source } } };
 }
 
-interface World {
-  readonly plane: ControlPlane;
-  readonly weir: WeirProcess;
-  readonly port: number;
-}
-
-async function start(
+function start(
   t: TestContext,
   form: Form,
   {
@@ -82,16 +73,13 @@ async function start(
     onDemand?: boolean;
     hosts?: Readonly<Record<string, Held>>;
   } = {},
-): Promise<World> {
-  const plane = await ControlPlane.start(t);
-  if (onDemand) plane.onDemand.add(HOSTS);
-  plane.set(CLUSTER, '1', []);
-  plane.set(ROUTES, '1', [table(form, source)]);
-  plane.set(LISTENER, '1', [listener(form, filters, fields)]);
-  setHosts(plane, '1', hosts);
-  const weir = await startWeir({ configYaml: bootstrap(form, [plane]), args: ['--concurrency', '2'] });
-  t.after(async () => void (await weir.stop()));
-  return { plane, weir, port: (await weir.listeners()).get('in')!.port };
+): Promise<OnDemandProxy> {
+  return onDemandProxy(t, form, (plane) => {
+    if (onDemand) plane.onDemand.add(HOSTS);
+    plane.set(ROUTES, '1', [table(form, source)]);
+    plane.set(LISTENER, '1', [listener(form, filters, fields)]);
+    setHosts(plane, '1', hosts);
+  });
 }
 
 function get(host: string, rest = ''): string {
@@ -105,26 +93,22 @@ async function ask(port: number, host: string, request = get(host)): Promise<str
   return `${status} ${body}`.trim();
 }
 
-const subscribed = (plane: ControlPlane, name: string): number =>
-  plane.requests.filter(({ resource_names_subscribe: names }) => names.includes(name)).length;
-const unsubscribed = (plane: ControlPlane, name: string): number =>
-  plane.requests.filter(({ resource_names_unsubscribe: names }) => names.includes(name)).length;
+const timesAsked = (plane: ControlPlane, name: string): number =>
+  subscribed(plane).filter((asked) => asked === name).length;
+const timesLeft = (plane: ControlPlane, name: string): number =>
+  unsubscribed(plane).filter((left) => left === name).length;
 
 describe('virtual hosts on demand', () => {
   for (const form of CHANGES) {
     it(`come when a request wants them, change and go: ${form.name}`, async (t) => {
       const { plane, weir, port } = await start(t, form, { hosts: { 'a.com': hostOf('a.com', 'one') } });
       assert.equal(await ask(port, 'fixed'), '200 fixed');
-      assert.equal(subscribed(plane, 'table/a.com'), 0);
+      assert.equal(timesAsked(plane, 'table/a.com'), 0);
       assert.equal(await ask(port, 'A.com'), '200 one');
       assert.equal(await ask(port, 'a.com'), '200 one');
-      assert.equal(subscribed(plane, 'table/a.com'), 1);
+      assert.equal(timesAsked(plane, 'table/a.com'), 1);
       assert.equal(await ask(port, 'absent.com'), '404');
-      await untilEqual(
-        1,
-        () => unsubscribed(plane, 'table/absent.com'),
-        'one that is not there and asked for no longer',
-      );
+      await untilEqual(1, () => timesLeft(plane, 'table/absent.com'), 'one that is not there and asked for no longer');
 
       setHosts(plane, '2', { 'a.com': hostOf('a.com', 'two') });
       await untilEqual('200 two', () => ask(port, 'a.com'), 'the virtual host as it is now');
@@ -148,21 +132,21 @@ describe('virtual hosts on demand', () => {
     for (const client of leaving) client.close();
     await untilEqual(500, () => weir.stat('http.web.downstream_rq_active'), 'requests whose clients have stayed');
     // Each of the two workers may have asked, main once.
-    assert.equal(subscribed(plane, 'table/a.com'), 1);
+    assert.equal(timesAsked(plane, 'table/a.com'), 1);
     plane.isSilent = false;
     setHosts(plane, '2', { 'a.com': hostOf('a.com') });
     const statuses = new Set((await Promise.all(answers)).map(({ status, body }) => `${status} ${body}`));
     assert.deepEqual([...statuses], ['200 a.com']);
     for (const client of clients) client.close();
     await weir.untilStat('http.web.downstream_rq_active', 0);
-    assert.equal(subscribed(plane, 'table/a.com'), 1);
+    assert.equal(timesAsked(plane, 'table/a.com'), 1);
   });
 
   it('are waited for no longer than their source allows', async (t) => {
     const { plane, weir, port } = await start(t, AGGREGATED, { source: { initial_fetch_timeout: '0.5s' } });
     plane.isSilent = true;
     assert.equal(await ask(port, 'never.com'), '404');
-    await untilEqual(1, () => unsubscribed(plane, 'table/never.com'), 'one that nobody waits for');
+    await untilEqual(1, () => timesLeft(plane, 'table/never.com'), 'one that nobody waits for');
     assert.equal(await weir.stat('http.web.no_route'), 1);
   });
 
@@ -171,7 +155,7 @@ describe('virtual hosts on demand', () => {
     assert.equal(await ask(port, 'a.com'), '200 a.com');
     plane.isSilent = true;
     const waiting = ask(port, 'b.com');
-    await untilEqual(1, () => subscribed(plane, 'table/b.com'), 'a request that waits');
+    await untilEqual(1, () => timesAsked(plane, 'table/b.com'), 'a request that waits');
     // Nothing of it is told to the stream that ends.
     setHosts(plane, '2', { 'a.com': hostOf('a.com'), 'b.com': hostOf('b.com') });
     plane.endStreams();
@@ -189,7 +173,7 @@ describe('virtual hosts on demand', () => {
     const { plane, port } = await start(t, AGGREGATED, { hosts: { aliased } });
     assert.equal(await ask(port, 'x.com'), '200 aliased');
     assert.equal(await ask(port, 'y.com'), '200 aliased');
-    assert.equal(subscribed(plane, 'table/y.com'), 0);
+    assert.equal(timesAsked(plane, 'table/y.com'), 0);
   });
 
   it('are refused for themselves, and leave those that are good', async (t) => {
@@ -309,12 +293,12 @@ describe('scopes on demand', () => {
     const stat = (name: string): Promise<number | undefined> => weir.stat(`http.web.scoped_rds.scopes.${name}`);
     assert.equal(await ask(port, 'eager'), '200 eager');
     assert.deepEqual([await stat('active_scopes'), await stat('on_demand_scopes')], [1, 2]);
-    assert.equal(subscribed(plane, 'lazy'), 0);
+    assert.equal(timesAsked(plane, 'lazy'), 0);
     assert.deepEqual(
       await Promise.all(Array.from({ length: 20 }, () => ask(port, 'lazy'))),
       Array(20).fill('200 lazy'),
     );
-    assert.equal(subscribed(plane, 'lazy'), 1);
+    assert.equal(timesAsked(plane, 'lazy'), 1);
     assert.equal(await ask(port, 'never'), '404');
     assert.equal(await ask(port, 'nobody'), '404');
     assert.deepEqual([await stat('all_scopes'), await stat('active_scopes')], [3, 3]);

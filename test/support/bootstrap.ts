@@ -123,6 +123,11 @@ export function withListeners(...listeners: Json[]): JsonObject {
   return { static_resources: { listeners, clusters: [clusterNamed('web')] } };
 }
 
+/** Faults, as `faultTexts` has them, of a bootstrap whose one listener has a connection manager with these fields. */
+export function managerFaults(fields: JsonObject, severity: 'error' | 'warning' = 'error'): string[] {
+  return faultTexts(load(withListeners(listenerWith([httpFilter(fields)]))), severity);
+}
+
 /** A bootstrap whose one listener serves the route configuration. */
 export function withRoutes(routeConfig: JsonObject): JsonObject {
   return withListeners(listenerWith([httpFilter({ route_config: routeConfig })]));

@@ -11,6 +11,7 @@ import {
   type JsonObject,
   listenerWith,
   load,
+  managerFaults,
   mustLoad,
   socketAddress,
   tcpFilter,
@@ -35,7 +36,7 @@ function logsOf(...access_log: JsonObject[]): readonly AccessLogSettings[] {
 }
 
 function faultsOf(access_log: JsonObject, severity: 'error' | 'warning' = 'error'): string[] {
-  return faultTexts(load(withListeners(listenerWith([httpFilter({ access_log: [access_log] })]))), severity);
+  return managerFaults({ access_log: [access_log] }, severity);
 }
 
 function filterOf(filter: JsonObject): AccessLogSettings['filter'] {
