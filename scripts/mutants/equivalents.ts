@@ -244,13 +244,13 @@ export const EQUIVALENT_MUTANTS: readonly EquivalentMutants[] = [
     why: 'What is no failure is a success.',
   },
   {
-    file: 'src/control-plane/listener-manager/listener-manager.ts',
-    line: "if (address.kind === 'pipe' && isFree) await removeStaleSocket(address.path);",
+    file: 'src/control-plane/listener-manager/listener-sockets.ts',
+    line: "if (address.kind === 'pipe' && isFree) yield address.path;",
     changes: ["address.kind === 'pipe' → true"],
     why: 'An IP address has no path, and nothing lies where there is none.',
   },
   {
-    file: 'src/control-plane/listener-manager/listener-manager.ts',
+    file: 'src/control-plane/listener-manager/listener-sockets.ts',
     line: "if (address.kind === 'ip' && address.port === 0) continue;",
     changes: ["address.kind === 'ip' → true"],
     why: 'A pipe has no port, not even 0.',

@@ -7,7 +7,7 @@
 // An operator may have listeners stop accepting, or drain before that; they stay in the set, and their connections go on.
 // A successor takes over the sockets of its predecessor on addresses of both, so that nobody who connects meanwhile is refused.
 
-import { type Address, formatAddress, sameAddress } from '../../base/address.ts';
+import { type Address, formatAddress } from '../../base/address.ts';
 import type { Clock } from '../../base/clock.ts';
 import { errorMessage, WeirError } from '../../base/errors.ts';
 import type { FaultBoundary } from '../../base/fault-boundary.ts';
@@ -39,6 +39,8 @@ import { ActiveListener, type PutListener } from './active-listener.ts';
 import type { FormerChains } from './filter-chains.ts';
 import { ListenerNeeds } from './listener-needs.ts';
 import type { ListenerSnapshotDependencies } from './listener-snapshot.ts';
+import { ListenerSockets, type ListenerSocketsDependencies } from './listener-sockets.ts';
+import { WaitingListeners } from './waiting-listeners.ts';
 
 /** Opens listeners in the workers; WorkerPool does. */
 export interface ListenerPublisher {
@@ -63,7 +65,9 @@ export interface ListenerObserver {
   remove(listener: ActiveListener): void;
 }
 
-export interface ListenerManagerDependencies extends Omit<ListenerSnapshotDependencies, 'globalRecord' | 'holdings'> {
+export interface ListenerManagerDependencies
+  extends Omit<ListenerSnapshotDependencies, 'globalRecord' | 'holdings'>,
+    Pick<ListenerSocketsDependencies, 'inherit'> {
   readonly stats: StatsStore;
   readonly memory: SharedMemoryOwner;
   readonly workers: ListenerPublisher;
@@ -73,15 +77,6 @@ export interface ListenerManagerDependencies extends Omit<ListenerSnapshotDepend
   /** Of the connections of a listener that has gone; they are cut behind that. */
   readonly drainMs: number;
   readonly drainStrategy: DrainStrategy;
-  /** Descriptors of the sockets that the process before this one has on an address; asked of nobody when absent. */
-  readonly inherit?: (address: Address) => Promise<readonly number[]>;
-}
-
-/** A listener that waits for what it needs, until another of its name comes. */
-interface WaitingListener {
-  readonly given: PutListener;
-  readonly needs: ListenerNeeds;
-  readonly sinceMs: number;
 }
 
 /** How long, and how often, a listener is tried that is to be taken back. */
@@ -95,8 +90,8 @@ export class ListenerManager {
   readonly #log: Logger;
   readonly #stats;
   readonly #listeners = new Map<string, ActiveListener>();
-  /** By name. */
-  readonly #waiting = new Map<string, WaitingListener>();
+  readonly #waiting: WaitingListeners;
+  readonly #sockets: ListenerSockets;
   readonly #warming = new Set<ActiveListener>();
   readonly #draining = new Set<ActiveListener>();
   /** Filter chains that listeners of the set have had, and that have connections. */
@@ -124,6 +119,8 @@ export class ListenerManager {
     this.#deps = deps;
     this.#globalRecord = deps.memory.recordAllocator.allocateCount();
     this.#log = deps.loggers.get('config').ofFile('src/control-plane/listener-manager/listener-manager.ts');
+    this.#waiting = new WaitingListeners(deps.clock, () => this.#count());
+    this.#sockets = new ListenerSockets(deps);
     this.#stats = deps.stats.scope('listener_manager.').allocate(LISTENER_MANAGER_STATS);
   }
 
@@ -134,7 +131,7 @@ export class ListenerManager {
   async addStatic(settings: ListenerSettings, message: Uint8Array = NO_MESSAGE): Promise<void> {
     if (this.#isRefused(settings)) return;
     const { name } = settings;
-    if (this.#waiting.has(name) || this.#all().some((other) => other.name === name)) {
+    if (this.#waiting.find(name) || this.#all().some((other) => other.name === name)) {
       this.#log.warning(`a second listener ${name} is left out`);
       return;
     }
@@ -142,9 +139,9 @@ export class ListenerManager {
     const needs = ListenerNeeds.of(settings, this.#deps);
     if (needs === undefined) await this.#open(given);
     else {
-      const waiting = this.#wait(given, needs);
+      const waiting = this.#waiting.add(given, needs);
       await needs.whenMet();
-      if (!this.#endWait(waiting)) return;
+      if (!this.#waiting.end(waiting)) return;
       await this.#open(given).finally(() => needs.release());
     }
     this.#order();
@@ -169,11 +166,11 @@ export class ListenerManager {
     const given = { settings, message, version, addedViaApi };
     const needs = this.#mayCome(given) ? ListenerNeeds.of(settings, this.#deps) : undefined;
     if (needs === undefined) return this.#next(() => this.#put(given));
-    const waiting = this.#wait(given, needs);
+    const waiting = this.#waiting.add(given, needs);
     const done = needs.whenMet().then(() =>
       this.#next(async () => {
         // There is another one of its name by now.
-        if (!this.#endWait(waiting)) return true;
+        if (!this.#waiting.end(waiting)) return true;
         return await this.#put(given).finally(() => needs.release());
       }),
     );
@@ -186,8 +183,8 @@ export class ListenerManager {
 
   /** @param addedViaApi its origin, as for `put`. @returns false when there is no such listener of this origin. */
   remove(name: string, addedViaApi = true): Promise<boolean> {
-    const waiting = this.#waiting.get(name);
-    const isAwaited = waiting?.given.addedViaApi === addedViaApi && this.#endWait(waiting);
+    const waiting = this.#waiting.find(name);
+    const isAwaited = waiting?.given.addedViaApi === addedViaApi && this.#waiting.end(waiting);
     if (isAwaited) waiting.needs.release();
     return this.#next(async () => (await this.#remove(name, addedViaApi)) || isAwaited);
   }
@@ -203,32 +200,12 @@ export class ListenerManager {
 
   /** What a listener waits for that is not open yet, as listings name it; empty for any other. */
   missing(name: string): readonly string[] {
-    return this.#waiting.get(name)?.needs.targets ?? [];
+    return this.#waiting.find(name)?.needs.targets ?? [];
   }
 
   #mayCome({ settings, addedViaApi }: PutListener): boolean {
     const active = this.#listeners.get(settings.name);
     return active === undefined || active.addedViaApi === addedViaApi;
-  }
-
-  /** In place of the one of its name that has waited. */
-  #wait(given: PutListener, needs: ListenerNeeds): WaitingListener {
-    const { name } = given.settings;
-    const waiting = { given, needs, sinceMs: this.#deps.clock.wallMs() };
-    const former = this.#waiting.get(name);
-    this.#waiting.set(name, waiting);
-    former?.needs.release();
-    this.#count();
-    return waiting;
-  }
-
-  /** @returns false when it is not waited for any more. */
-  #endWait(waiting: WaitingListener): boolean {
-    const { name } = waiting.given.settings;
-    if (this.#waiting.get(name) !== waiting) return false;
-    this.#waiting.delete(name);
-    this.#count();
-    return true;
   }
 
   /** Resolves when no listener or filter chain that was replaced or removed has a connection any more. */
@@ -259,12 +236,7 @@ export class ListenerManager {
 
   /** Descriptors of all sockets that accept on an address, for another process; the caller's, none where nobody does. */
   async share(address: Address): Promise<readonly number[]> {
-    for (const { settings, addresses, snapshot } of this.#listeners.values()) {
-      if (!settings.bindsToPort || settings.udp !== undefined) continue;
-      const index = addresses.findIndex((own) => isSameSocket(own, address));
-      if (index !== -1) return await this.#deps.workers.shareSockets(snapshot.id, index);
-    }
-    return [];
+    return await this.#sockets.share(address, this.#listeners.values());
   }
 
   /** Has listeners stop accepting; their connections go on. From now on there will be no other listeners of that direction. */
@@ -351,9 +323,7 @@ export class ListenerManager {
     return [
       ...[...this.#listeners.values()].map((listener) => record(listener, 'active')),
       ...[...this.#warming].map((listener) => record(listener, 'warming')),
-      ...[...this.#waiting.values()].map(({ given: { settings, ...given }, sinceMs: updatedMs }): ResourceRecord => {
-        return { ...given, name: settings.name, updatedMs, state: 'warming', error: '' };
-      }),
+      ...this.#waiting.dump(),
       ...[...this.#draining].map((listener) => record(listener, 'draining')),
       ...this.#failures.values(),
     ];
@@ -376,7 +346,7 @@ export class ListenerManager {
     const names = new Set<string>();
     for (const { name, addedViaApi } of this.#listeners.values()) if (addedViaApi) names.add(name);
     for (const { name, addedViaApi } of this.#failures.values()) if (addedViaApi) names.add(name);
-    for (const [name, { given }] of this.#waiting) if (given.addedViaApi) names.add(name);
+    for (const name of this.#waiting.discoveredNames()) names.add(name);
     yield* names;
   }
 
@@ -518,8 +488,7 @@ export class ListenerManager {
     let listener: ActiveListener | undefined;
     this.#stats.add(former === undefined ? 'listener_added' : 'listener_modified');
     try {
-      this.#refuseUsedAddress(settings);
-      if (former !== undefined) this.#refuseSharing(former, settings);
+      this.#sockets.check(settings, this.#all(), former);
       listener = new ActiveListener(this.#nextId++, given, {
         ...this.#deps,
         globalRecord: this.#globalRecord,
@@ -527,12 +496,8 @@ export class ListenerManager {
       this.observer?.complete(listener);
       this.#warming.add(listener);
       this.#count();
-      const inherited = await (former === undefined ? this.#inherit(settings) : this.#gather(former, settings));
-      for (const [index, address] of addresses.entries()) {
-        const isFormers = former !== undefined && former.accepting !== 'stopped' && former.has(address);
-        const isFree = !isFormers && !inherited?.[index]?.length;
-        if (address.kind === 'pipe' && isFree) await removeStaleSocket(address.path);
-      }
+      const inherited = await this.#sockets.takenOver(settings, former);
+      for (const path of this.#sockets.freePaths(settings, former, inherited)) await removeStaleSocket(path);
       const ports = await this.#deps.workers.openListener(listener.snapshot, former?.snapshot.id ?? null, inherited);
       listener.addresses = addresses.map((address, index) => withPort(address, ports[index]!));
     } catch (error) {
@@ -548,34 +513,6 @@ export class ListenerManager {
     this.#count();
     const does = settings.bindsToPort ? 'accepts on' : 'is handed what is meant for';
     this.#log.info(`listener ${name} ${does} ${listener.addresses.map(formatAddress).join(', ')}`);
-  }
-
-  /** By address; null where there is nobody to inherit from. */
-  async #inherit({ bindsToPort, addresses, udp }: ListenerSettings): Promise<InheritedSockets | null> {
-    const { inherit } = this.#deps;
-    // Sockets for datagrams are opened beside those of the other process.
-    if (inherit === undefined || !bindsToPort || udp !== undefined) return null;
-    const sockets: (readonly number[])[] = [];
-    // A port that the system is to choose is a new one.
-    for (const address of addresses)
-      sockets.push(address.kind === 'ip' && address.port === 0 ? [] : await inherit(address));
-    return sockets;
-  }
-
-  /**
-   * The sockets that other workers than the first have, where that is to accept alone from now on: clients that wait there are
-   * its own then. By address; null where there is nothing to gather.
-   */
-  async #gather(former: ActiveListener, settings: ListenerSettings): Promise<InheritedSockets | null> {
-    const { addresses, bindsToPort, reusePort } = settings;
-    if (this.#deps.concurrency === 1 || former.accepting === 'stopped' || !bindsToPort || reusePort) return null;
-    if (!former.settings.bindsToPort || !former.settings.reusePort) return null;
-    const sockets: (readonly number[])[] = [];
-    for (const address of addresses) {
-      const index = former.settings.addresses.findIndex((own) => isSameSocket(own, address));
-      sockets.push(index === -1 ? [] : await this.#deps.workers.shareSockets(former.snapshot.id, index, 1));
-    }
-    return sockets;
   }
 
   #stop(listener: ActiveListener, successor: number | null): void {
@@ -596,28 +533,6 @@ export class ListenerManager {
     return { strategy, elapsedMs: 0, durationMs };
   }
 
-  /** Workers share ports: the system would let two listeners have the same. */
-  #refuseUsedAddress({ name, addresses, udp }: ListenerSettings): void {
-    for (const other of this.#all()) {
-      if (other.name === name) continue;
-      // A port of TCP and the same one of UDP are two.
-      if ((other.settings.udp === undefined) !== (udp === undefined)) continue;
-      for (const address of addresses) {
-        if (address.kind === 'ip' && address.port === 0) continue;
-        if (!other.has(address)) continue;
-        throw new WeirError('WEIR_LISTEN_FAILED', `listener ${other.name} has the same address`);
-      }
-    }
-  }
-
-  /** The system lets no other socket join one that has an address for itself. */
-  #refuseSharing(former: ActiveListener, { addresses, bindsToPort, reusePort }: ListenerSettings): void {
-    if (this.#deps.concurrency === 1 || former.accepting === 'stopped' || !bindsToPort || !reusePort) return;
-    if (!former.settings.bindsToPort || former.settings.reusePort) return;
-    if (!addresses.some((address) => address.kind === 'ip' && address.port !== 0 && former.has(address))) return;
-    throw new WeirError('WEIR_LISTEN_FAILED', 'enable_reuse_port cannot begin at an address that the listener keeps');
-  }
-
   /** Listeners that were opened at a time are listed as they were asked for, whichever was open first. */
   #order(): void {
     const inOrder = [...this.#listeners].sort(([, one], [, other]) => one.snapshot.id - other.snapshot.id);
@@ -632,8 +547,8 @@ export class ListenerManager {
 
   #count(): void {
     this.#stats.set('total_listeners_active', this.#listeners.size);
-    this.#stats.set('total_listeners_warming', this.#warming.size + this.#waiting.size);
-    if (this.#waiting.size === 0) for (const tell of this.#onNoneWaits.splice(0)) tell();
+    this.#stats.set('total_listeners_warming', this.#warming.size + this.#waiting.count);
+    if (this.#waiting.count === 0) for (const tell of this.#onNoneWaits.splice(0)) tell();
     this.#stats.set('total_listeners_draining', this.#draining.size + this.#drained.size);
     this.#stats.set('total_filter_chains_draining', this.#formerChains);
     if (this.#draining.size === 0 && this.#formerChains === 0) {
@@ -656,10 +571,4 @@ function isAmong(which: DrainedListeners, { settings }: ActiveListener): boolean
 
 function withPort(address: Address, port: number): Address {
   return address.kind === 'ip' ? { ...address, port } : address;
-}
-
-/** A socket that takes connections of both families is another than one that takes those of one. */
-function isSameSocket(a: Address, b: Address): boolean {
-  const takesBoth = (address: Address): boolean => address.kind === 'ip' && address.acceptsIpv4 === true;
-  return sameAddress(a, b) && takesBoth(a) === takesBoth(b);
 }
