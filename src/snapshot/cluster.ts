@@ -1,30 +1,29 @@
 // One upstream cluster as the control plane publishes it. Settings come from the configuration as they
 // are; the rest are places in shared memory that the main thread has allocated for the workers.
 
-import type { Address, IpAddress } from '../base/address.ts';
-import type { FamilyOrder } from '../base/address-families.ts';
+import type { IpAddress } from '../base/address.ts';
 import type { RetryBudget } from '../base/circuit-limits.ts';
 import type { SourcesByFamily } from '../base/own-sockets.ts';
 import type { ProxyHeaderSettings } from '../base/proxy-header.ts';
-import type { Fraction, RuntimeSetting } from '../base/runtime.ts';
+import type { Fraction } from '../base/runtime.ts';
 import type { MetadataPair } from '../base/subset-key.ts';
-import type { ConfigSourceSettings } from './config-source.ts';
-import type { DnsResolverSettings } from './dns-resolver.ts';
-import type { EndpointCheckSettings, HealthCheckSettings, ServerCredentials } from './health-check.ts';
+import type {
+  HashingSettings,
+  LeastRequestSettings,
+  LoadBalancingPolicy,
+  SlowStartSettings,
+  SubsetSettings,
+  ZoneRoutingSettings,
+} from './balancing.ts';
+import type { ConfiguredHealth, HostSettings } from './endpoint.ts';
+import type { HealthCheckSettings, ServerCredentials } from './health-check.ts';
+import type { DiscoverySettings } from './host-discovery.ts';
 import type { Http2Settings } from './http2.ts';
 import type { Metadata } from './metadata.ts';
 import type { OutlierSettings } from './outlier.ts';
 import type { RetrySettings } from './retry.ts';
-import type { HashPolicy, MirrorPolicy } from './route-table.ts';
+import type { MirrorPolicy } from './route-table.ts';
 import type { UpstreamTlsSettings } from './tls.ts';
-
-export type LoadBalancingPolicy =
-  | 'ROUND_ROBIN'
-  | 'LEAST_REQUEST'
-  | 'RING_HASH'
-  | 'RANDOM'
-  | 'MAGLEV'
-  | 'CLUSTER_PROVIDED';
 
 /** Limits of one routing priority, over all workers (spec 2.1, thresholds). */
 export interface CircuitBreakerThresholds {
@@ -49,165 +48,12 @@ export interface UpstreamHttp2 {
   readonly use: 'always' | 'like-client' | 'by-alpn';
 }
 
-export interface Locality {
-  readonly region: string;
-  readonly zone: string;
-  readonly subZone: string;
-}
-
-/** What the configuration says of a member's health; `draining` and `timeout` count as unhealthy, `unknown` as healthy. */
-export type ConfiguredHealth = 'unknown' | 'healthy' | 'degraded' | 'unhealthy' | 'timeout' | 'draining';
-
-/** What all hosts of one endpoint have in common, however many addresses it turns out to have. */
-export interface EndpointSettings {
-  /** The configured DNS name, or empty. */
-  readonly hostname: string;
-  /** Load-balancing weight within its locality, 1 or more. */
-  readonly weight: number;
-  readonly locality: Locality;
-  /** Weight of the locality within its priority, where localities are weighed; 0 for no traffic. */
-  readonly localityWeight: number;
-  /** 0 is the most preferred. */
-  readonly priority: number;
-  readonly canary: boolean;
-  readonly health: ConfiguredHealth;
-  /** Places the host among those that hashes choose from; empty for its name or address. */
-  readonly hashKey: string;
-  /** Of the keys that the cluster's subsets go by. */
-  readonly subsetValues: readonly SubsetValue[];
-  /** For formats; absent without any. */
-  readonly metadata?: Metadata;
-  /** Absent when the endpoint wants nothing of its own. */
-  readonly check?: EndpointCheckSettings;
-}
-
-/** A member of a cluster, before it has a place in shared memory. */
-export interface HostSettings extends EndpointSettings {
-  readonly address: Address;
-  /** Name of a member whose address changes while it stays the same member; absent where the address names it. */
-  readonly logicalName?: string;
-  /** What clients call the member, where that is no address; `logicalName` is the same as text. */
-  readonly named?: NamedAddress;
-  /** Of a member with several addresses: where connections are tried, in this order. Two or more; `address` is among them. */
-  readonly connectOrder?: readonly IpAddress[];
-}
-
-/** Which kinds of address a lookup asks for; AUTO and V4_PREFERRED ask for the second kind where the first is empty. */
-export type DnsLookupFamily = 'AUTO' | 'V4_ONLY' | 'V6_ONLY' | 'V4_PREFERRED' | 'ALL';
-
-/** An endpoint whose addresses a lookup finds. */
-export interface DnsTarget extends EndpointSettings {
-  /** A host name in ASCII, or an IP literal that needs no lookup. */
-  readonly name: string;
-  readonly port: number;
-}
-
-export interface DnsDiscoverySettings {
-  /**
-   * `strict-dns`: every address that is found is a member. `logical-dns`: one member, whose addresses are those that
-   * were found last.
-   */
-  readonly kind: 'strict-dns' | 'logical-dns';
-  /** Exactly one with `logical-dns`. */
-  readonly targets: readonly DnsTarget[];
-  readonly lookupFamily: DnsLookupFamily;
-  /** Of the addresses of one member. */
-  readonly familyOrder: FamilyOrder;
-  readonly refreshRateMs: number;
-  /** Waits after failures, random below a bound that doubles from base to max; undefined: the refresh rate. */
-  readonly failureRefresh: { readonly baseMs: number; readonly maxMs: number } | undefined;
-  /** A random part of this is added to every wait; 0 for none. */
-  readonly jitterMs: number;
-  /** Look up again when the shortest-lived record expires. */
-  readonly respectTtl: boolean;
-  readonly resolver: DnsResolverSettings;
-}
-
-/** Members are made where connections and requests ask for them, and go when nobody does any more. */
-export interface OriginalDstDiscoverySettings {
-  readonly kind: 'original-dst';
-  /** Members that nobody has used for one to two such times go; above 0. */
-  readonly cleanupIntervalMs: number;
-}
-
-/** A host that a client has named. */
-export interface NamedAddress {
-  /** A host name in lower-case ASCII, or an IP literal. */
-  readonly name: string;
-  readonly port: number;
-}
-
-/** Hosts that clients name, and how their names are looked up. Clusters that name one cache share it. */
-export interface DnsCacheSettings {
-  readonly name: string;
-  readonly lookupFamily: DnsLookupFamily;
-  /** Between lookups of names whose records say nothing of their life. */
-  readonly refreshRateMs: number;
-  /** However short records live. */
-  readonly minRefreshRateMs: number;
-  /** As in DnsDiscoverySettings. */
-  readonly failureRefresh: DnsDiscoverySettings['failureRefresh'];
-  /** A name that has no address is not kept. */
-  readonly forgetsFailures: boolean;
-  /** Hosts that nobody has used for so long go; above 0. */
-  readonly hostTtlMs: number;
-  /** 1 or more. */
-  readonly maxHosts: number;
-  /** Of requests and connections that wait for lookups, over all workers. */
-  readonly maxPending: number;
-  /** For a whole lookup; 0 for any time. */
-  readonly queryTimeoutMs: number;
-  /** Looked up at the start. */
-  readonly preresolved: readonly NamedAddress[];
-  readonly resolver: DnsResolverSettings;
-}
-
-/** Members are the hosts that requests and connections name. */
-export interface ForwardProxyDiscoverySettings {
-  readonly kind: 'forward-proxy';
-  readonly cache: DnsCacheSettings;
-}
-
 /** What workers are to know of a cluster whose members clients name. */
 export interface ForwardProxySettings {
   /** Of hosts that are named without one. */
   readonly defaultPort: number;
   /** TLS asks each host for its own name, and verifies it. */
   readonly namesServers: boolean;
-}
-
-/** Where a cluster's members come from; a static cluster has them in its settings. */
-export type DiscoverySettings =
-  | { readonly kind: 'static' }
-  | DnsDiscoverySettings
-  | OriginalDstDiscoverySettings
-  | ForwardProxyDiscoverySettings
-  | EdsDiscoverySettings
-  | RedisDiscoverySettings;
-
-/** Servers of Redis that tell which of them has which keys, in `metadata` of members (REDIS_CLUSTER_METADATA). */
-export interface RedisDiscoverySettings {
-  readonly kind: 'redis';
-  /** Who is asked first. */
-  readonly seeds: DnsDiscoverySettings;
-  /** Between two questions. */
-  readonly refreshMs: number;
-  /** Of one question. */
-  readonly timeoutMs: number;
-  /** At least between questions for redirections. */
-  readonly redirectIntervalMs: number;
-}
-
-/** Where endpoints by discovery (EDS) come from, and how they are read. */
-export interface EdsDiscoverySettings {
-  readonly kind: 'eds';
-  /** What the cluster is called there; empty for its own name. */
-  readonly serviceName: string;
-  readonly source: ConfigSourceSettings;
-  /** Of the endpoints' metadata, by which the cluster makes subsets. */
-  readonly subsetKeys: readonly string[];
-  /** Of the addresses of one member. */
-  readonly familyOrder: FamilyOrder;
 }
 
 /** What an assignment says of its cluster as a whole. */
@@ -232,105 +78,6 @@ export interface OriginalDstSettings {
   readonly port: number;
   /** Where in dynamic metadata an address stands that goes before both; absent for nowhere. */
   readonly metadata?: { readonly namespace: string; readonly path: readonly string[] };
-}
-
-export interface LeastRequestSettings {
-  /** Random hosts to compare, 2 or more. */
-  readonly choiceCount: number;
-  /** Exponent of the active requests in a host's weight; undefined when not configured, which means 1. */
-  readonly activeRequestBias: number | undefined;
-  /** Under which the runtime may have another; empty for none. */
-  readonly activeRequestBiasKey: string;
-  /** The least busy of all hosts, where they weigh the same. */
-  readonly comparesAll: boolean;
-}
-
-/** A new host gets a share of its weight, which grows. */
-export interface SlowStartSettings {
-  /** Until it has its whole weight, above 0. */
-  readonly windowMs: number;
-  /** Above 0; 1 grows evenly, more starts faster. */
-  readonly aggression: RuntimeSetting<number>;
-  /** Least share, 0 to 100. */
-  readonly minWeightPercent: number;
-}
-
-/** Requests prefer hosts in the locality of this proxy, where a local cluster says how many proxies are where. */
-export interface ZoneRoutingSettings {
-  /** Of requests, unless the runtime says otherwise; whole percent. */
-  readonly enabledPercent: number;
-  /** With fewer healthy hosts all are alike, unless the runtime says otherwise. */
-  readonly minClusterSize: number;
-  /** From so many healthy hosts on, the own locality gets all requests; null for no such rule. */
-  readonly forcedFrom: number | null;
-  /** What localities can take goes by the weights of their hosts instead of their number. */
-  readonly goesByWeight: boolean;
-}
-
-/** How an entry of a ring is placed; requests are always hashed by XX_HASH. */
-export type HashFunction = 'XX_HASH' | 'MURMUR_HASH_2';
-
-/** Options of the balancers that send equal hashes to the same host. */
-export interface HashingSettings {
-  /** Entries, 1 to 8388608. */
-  readonly minimumRingSize: number;
-  readonly maximumRingSize: number;
-  readonly hashFunction: HashFunction;
-  /** A prime. */
-  readonly maglevTableSize: number;
-  /** Hosts are placed by their names instead of their addresses. */
-  readonly usesHostname: boolean;
-  /** How much of its share of the requests in flight a host may have, 100 or more; 0 for no bound. */
-  readonly balancePercent: number;
-  /** What requests are hashed by, whatever their routes say of it; empty for what those say. */
-  readonly policies: readonly HashPolicy[];
-}
-
-/** What a request asks of its host's metadata, ascending by key; one or more. */
-export type SubsetCriteria = readonly MetadataPair[];
-
-/** What a host's metadata says under a key that subsets go by. */
-export interface SubsetValue {
-  readonly key: string;
-  /** As in MetadataPair. */
-  readonly value: string;
-  /** Of a list: each of its values; null for anything else. */
-  readonly elements: readonly string[] | null;
-}
-
-/** Where requests go whose subset does not exist. */
-export type SubsetFallback = 'none' | 'any-host' | 'default-subset';
-
-/** Hosts that have all of the keys make a subset for each combination of their values. */
-export interface SubsetSelector {
-  /** Ascending, one or more. */
-  readonly keys: readonly string[];
-  /** `fewer-keys`: tries again with `fallbackKeys` alone; `cluster`: as the cluster has it. */
-  readonly fallback: SubsetFallback | 'fewer-keys' | 'cluster';
-  /** Ascending. */
-  readonly fallbackKeys: readonly string[];
-  /** Each subset has one host, the first. */
-  readonly isSingleHost: boolean;
-}
-
-export interface SubsetSettings {
-  /** One or more. */
-  readonly selectors: readonly SubsetSelector[];
-  readonly fallback: SubsetFallback;
-  /** Hosts of the default subset have all of this; those are all hosts when it is empty. */
-  readonly defaultSubset: readonly MetadataPair[];
-  /** Localities are weighed within subsets, too. */
-  readonly weighsLocalities: boolean;
-  /** The weight of a locality shrinks with the share of its hosts that is in the subset. */
-  readonly scalesLocalityWeights: boolean;
-  /** When the fallback has no host to give, any host is picked. */
-  readonly panicModeAny: boolean;
-  /** A host with a list is in the subsets of all its elements. */
-  readonly listAsAny: boolean;
-  /** Requests may name a list of what they ask, of which the first that finds a host counts. */
-  readonly takesAlternatives: boolean;
-  /** Of what a request asks, keys that no selector has beside the others do not count. */
-  readonly allowsRedundantKeys: boolean;
 }
 
 /** HTTP connections that are opened before requests need them, as a ratio to the requests that run or wait, 1 to 3. */

@@ -11,6 +11,19 @@ export type {
   ComparisonOperator,
   ReportedLogSettings,
 } from './access-log.ts';
+export type {
+  HashFunction,
+  HashingSettings,
+  LeastRequestSettings,
+  LoadBalancingPolicy,
+  SlowStartSettings,
+  SubsetCriteria,
+  SubsetFallback,
+  SubsetSelector,
+  SubsetSettings,
+  SubsetValue,
+  ZoneRoutingSettings,
+} from './balancing.ts';
 export type { CidrRange } from './cidr-range.ts';
 export type {
   AggregateShare,
@@ -20,44 +33,19 @@ export type {
   CircuitBreakerThresholds,
   ClusterSettings,
   ClusterSnapshot,
-  ConfiguredHealth,
-  DiscoverySettings,
-  DnsCacheSettings,
-  DnsDiscoverySettings,
-  DnsLookupFamily,
-  DnsTarget,
-  EdsDiscoverySettings,
-  EndpointSettings,
-  ForwardProxyDiscoverySettings,
   ForwardProxySettings,
-  HashFunction,
-  HashingSettings,
-  HostSettings,
   HostSnapshot,
   HostsAmendment,
   HostsUpdate,
   KeepaliveSettings,
-  LeastRequestSettings,
-  LoadBalancingPolicy,
-  Locality,
   LookupLimit,
-  NamedAddress,
-  OriginalDstDiscoverySettings,
   OriginalDstSettings,
   PreconnectSettings,
-  RedisDiscoverySettings,
   RequestForm,
   RequestServerName,
   ResponseHeadLimits,
-  SlowStartSettings,
-  SubsetCriteria,
-  SubsetFallback,
-  SubsetSelector,
-  SubsetSettings,
-  SubsetValue,
   TransportSocketMatch,
   UpstreamHttp2,
-  ZoneRoutingSettings,
 } from './cluster.ts';
 export { NO_CELLS } from './cluster.ts';
 export type {
@@ -87,6 +75,13 @@ export type {
 } from './discovered-filter.ts';
 export type { DnsResolverSettings } from './dns-resolver.ts';
 export type { DrainedListeners, DrainProgress, DrainState, DrainStrategy } from './drain.ts';
+export type {
+  ConfiguredHealth,
+  EndpointSettings,
+  HostSettings,
+  Locality,
+  NamedAddress,
+} from './endpoint.ts';
 export type {
   ConnectionPredicate,
   ConnectionSourceType,
@@ -141,6 +136,17 @@ export type {
   StatusRange,
   TcpProbeSettings,
 } from './health-check.ts';
+export type {
+  DiscoverySettings,
+  DnsCacheSettings,
+  DnsDiscoverySettings,
+  DnsLookupFamily,
+  DnsTarget,
+  EdsDiscoverySettings,
+  ForwardProxyDiscoverySettings,
+  OriginalDstDiscoverySettings,
+  RedisDiscoverySettings,
+} from './host-discovery.ts';
 export type { Http2KeepaliveSettings, Http2Settings } from './http2.ts';
 export type { InternalRedirectSettings, RedirectPredicate } from './internal-redirect.ts';
 export type {

@@ -4,7 +4,8 @@ import type { Address } from '../base/address.ts';
 import type { ListeningOptions } from '../base/own-sockets.ts';
 import type { StringMatch } from '../base/string-match.ts';
 import type { AccessLogSettings, ReportedLogSettings } from './access-log.ts';
-import type { KeepaliveSettings, SubsetCriteria } from './cluster.ts';
+import type { SubsetCriteria } from './balancing.ts';
+import type { KeepaliveSettings } from './cluster.ts';
 import type { ClusterDemandSettings } from './demand.ts';
 import type { DiscoveredFilter, DiscoveredTerminal } from './discovered-filter.ts';
 import type {

@@ -2,7 +2,8 @@
 // for it. Most clusters of a large configuration see no traffic in most workers, and cost them a name and a place.
 
 import type { Address } from '../base/address.ts';
-import type { ClusterSnapshot, EndpointSettings, HostSettings, HostSnapshot, TransportSocketMatch } from './cluster.ts';
+import type { ClusterSnapshot, HostSnapshot, TransportSocketMatch } from './cluster.ts';
+import type { EndpointSettings, HostSettings } from './endpoint.ts';
 import { type PackedTls, packTls, unpackTls } from './packed-tls.ts';
 
 export interface PackedCluster {
