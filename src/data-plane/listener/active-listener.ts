@@ -2,9 +2,8 @@
 // and counts the connections of all its chains.
 
 import type { Socket } from 'node:net';
-import { type Address, formatAddress } from '../../base/address.ts';
+import { formatAddress } from '../../base/address.ts';
 import { errorMessage } from '../../base/errors.ts';
-import type { ListeningOptions } from '../../base/own-sockets.ts';
 import type {
   DrainProgress,
   FilterChainChoice,
@@ -42,7 +41,8 @@ import {
 } from './listener-filter/listener-filter-phase.ts';
 import { ListenerFilters } from './listener-filter/listener-filters.ts';
 import type { ListenersByAddress } from './listeners-by-address.ts';
-import { ListeningSocket, type ListeningSocketOwner } from './listening-socket.ts';
+import type { ListeningSocket, ListeningSocketOwner } from './listening-socket.ts';
+import { ListeningSockets } from './listening-sockets.ts';
 
 /** As loggers know this file. */
 const FILE = 'src/data-plane/listener/active-listener.ts';
@@ -99,10 +99,8 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
   readonly #datagrams: DatagramService | null;
   #snapshot: ListenerSnapshot;
   readonly #overload: Overload;
-  /** By address; several may let the system choose a port of theirs. */
-  readonly #sockets: ListeningSocket[];
-  /** Further ones on the same addresses, which a process with more workers, or other workers, have handed over. */
-  readonly #furtherSockets: ListeningSocket[] = [];
+  /** Null where it binds to no port, or takes datagrams. */
+  readonly #sockets: ListeningSockets | null;
   readonly #statBase: number;
   readonly #workerStatBase: number;
   readonly #chains: FilterChains;
@@ -161,10 +159,8 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
       settings.ownKeepalives?.map((own) =>
         own === null ? this.#setSocketOptions : socketOptionSetter({ ...settings.socketOptions, keepalive: own }),
       ) ?? null;
-    const bound = settings.bindsToPort && datagrams === null ? settings.addresses : [];
-    this.#sockets = bound.map((address, index) =>
-      this.#listeningSocket(address, settings.listeningOptions?.[index] ?? null),
-    );
+    const accepts = settings.bindsToPort && datagrams === null;
+    this.#sockets = accepts ? new ListeningSockets(context, settings, this) : null;
   }
 
   get snapshot(): ListenerSnapshot {
@@ -216,10 +212,6 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
     for (const { index, tls } of chains) this.#chains.current[index]?.secure(tls);
   }
 
-  get #allSockets(): readonly ListeningSocket[] {
-    return [...this.#sockets, ...this.#furtherSockets];
-  }
-
   get connectionCount(): number {
     const before = this.#phases.size + (this.#datagrams?.sessionCount ?? 0);
     return this.#chains.all.reduce((sum, chain) => sum + chain.connectionCount, before);
@@ -238,71 +230,39 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
     predecessor?: ActiveListener,
   ): Promise<readonly number[]> {
     if (!this.snapshot.settings.bindsToPort) return ports;
-    const bound: number[] = [];
     try {
       if (this.#datagrams !== null) return await this.#datagrams.listen(ports);
-      const held = predecessor === undefined ? [] : this.#shared(predecessor);
-      for (const [index, socket] of this.#sockets.entries()) {
-        const heldPort = held[index]?.port;
-        const further = [...(inherited?.[index] ?? [])];
-        bound.push(heldPort ?? (await socket.listen(ports[index]!, further.shift())));
-        for (const descriptor of further) await this.#listenFurther(index, descriptor);
-      }
+      const bound = await this.#sockets!.listen(
+        ports,
+        inherited,
+        predecessor === undefined ? null : predecessor.#sockets,
+      );
       this.#holdClients();
+      return bound;
     } catch (error) {
       this.stop();
       throw error;
     }
-    return bound;
-  }
-
-  async #listenFurther(index: number, descriptor: number): Promise<void> {
-    const { addresses, listeningOptions } = this.snapshot.settings;
-    const socket = this.#listeningSocket(addresses[index]!, listeningOptions?.[index] ?? null);
-    this.#furtherSockets.push(socket);
-    await socket.listen(0, descriptor);
   }
 
   /** Descriptors of all sockets on one address, for another process, which are the caller's. @param index of the address. */
   share(index: number): number[] {
-    const first = this.#sockets[index];
-    const sockets = this.#furtherSockets.filter(({ identity }) => identity === first?.identity);
-    return [...(first === undefined ? [] : [first]), ...sockets].flatMap((socket) => socket.share() ?? []);
+    return this.#sockets?.share(index) ?? [];
   }
 
   /** Sockets that came from another process are this one's alone. */
   ownSockets(): void {
-    for (const socket of this.#allSockets) socket.own();
+    this.#sockets?.own();
   }
 
   /** Accepts from now on in the place of another on addresses of both: no client that waits there is lost. */
   takeOver(predecessor: ActiveListener): void {
-    for (const [index, socket] of this.#shared(predecessor).entries()) {
-      if (socket === undefined || this.#sockets[index]!.isOpen) continue;
-      predecessor.#sockets.splice(predecessor.#sockets.indexOf(socket), 1);
-      this.#sockets[index] = socket;
-      socket.handTo(this);
-    }
-    for (const socket of [...predecessor.#furtherSockets]) {
-      if (!this.#sockets.some(({ identity }) => identity === socket.identity)) continue;
-      predecessor.#furtherSockets.splice(predecessor.#furtherSockets.indexOf(socket), 1);
-      this.#furtherSockets.push(socket);
-      socket.handTo(this);
-    }
-  }
-
-  /** By address of its own: the other's open socket on the same one. */
-  #shared(predecessor: ActiveListener): readonly (ListeningSocket | undefined)[] {
-    const open = predecessor.#sockets.filter(({ isOpen }) => isOpen);
-    return this.#sockets.map(({ identity }) => {
-      const at = open.findIndex((socket) => socket.identity === identity);
-      return at === -1 ? undefined : open.splice(at, 1)[0];
-    });
+    if (predecessor.#sockets !== null) this.#sockets?.takeOver(predecessor.#sockets);
   }
 
   /** Closes the listening sockets; accepted connections go on. Idempotent. @param leavesPaths as for ListeningSocket.close. */
   stop(leavesPaths = false): void {
-    for (const socket of this.#allSockets) socket.close(leavesPaths);
+    this.#sockets?.close(leavesPaths);
     this.#datagrams?.stop();
   }
 
@@ -345,7 +305,7 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
 
   /** Or lets them in. */
   #holdClients(): void {
-    for (const socket of this.#allSockets) socket.hold(this.#overload.stopsAccepting);
+    this.#sockets?.hold(this.#overload.stopsAccepting);
   }
 
   destroyConnections(): void {
@@ -435,13 +395,6 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
 
   // ---- Accepting ----
 
-  #listeningSocket(address: Address, beginning: ListeningOptions | null): ListeningSocket {
-    const { backlog, reusePort } = this.snapshot.settings;
-    const { clock, descriptorBudget, systemCalls } = this.#context;
-    const options = { address, backlog, reusePort, beginning, clock, descriptorBudget, systemCalls };
-    return new ListeningSocket(options, this);
-  }
-
   onAcceptError(error: Error): void {
     this.#context.logs.connection.error(`accepting failed: ${errorMessage(error)}`);
   }
@@ -484,13 +437,7 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
   }
 
   #setterOf(from: ListeningSocket): SocketOptionSetter | undefined {
-    const index = this.#sockets.indexOf(from);
-    return this.#ownSetters![index === -1 ? this.#addressOf(from) : index];
-  }
-
-  /** Of one of the further sockets. */
-  #addressOf({ identity }: ListeningSocket): number {
-    return this.#sockets.findIndex((socket) => socket.identity === identity);
+    return this.#ownSetters![this.#sockets!.addressOf(from)];
   }
 
   #begin(
