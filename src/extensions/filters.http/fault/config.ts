@@ -41,6 +41,8 @@ const STATS: FaultStatNames = {
   overflow: 'fault.faults_overflow',
   active: 'fault.active_faults',
 };
+/** One for all filters of a chain, as the gauge is. */
+const ACTIVE_COUNT = 'requests with a fault';
 
 const KEYS = {
   delayPercent: 'fault.http.delay.fixed_delay_percent',
@@ -108,9 +110,15 @@ export const FAULT_MANIFEST: HttpFilterManifest = {
   },
   convert: (message, at, conversion) => {
     const fault = convertFault(message as HttpFaultMessage, at, conversion);
-    const settings: FaultFilterSettings = { stats: STATS, fault };
+    const settings: FaultFilterSettings = { stats: STATS, activeCount: ACTIVE_COUNT, fault };
     const { active, ...counters } = STATS;
-    return { name: 'filters.http.fault', settings, counters: Object.values(counters), gauges: [active] };
+    return {
+      name: 'filters.http.fault',
+      settings,
+      counters: Object.values(counters),
+      gauges: [active],
+      sharedCounts: [ACTIVE_COUNT],
+    };
   },
   ofRoutes: {
     type: FAULT,

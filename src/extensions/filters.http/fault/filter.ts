@@ -17,6 +17,7 @@ import type {
   HttpFilter,
   HttpFilterKind,
   LocalReply,
+  SharedCount,
 } from '../../../data-plane/index.ts';
 import type { Fraction, RuntimeSetting } from '../../../snapshot/index.ts';
 import { HEADER_ID, type RequestHead } from '../../../wasm/http1.ts';
@@ -59,10 +60,12 @@ class Faults {
   readonly slowed: FilterCounter;
   readonly #overflow: FilterCounter;
   readonly #active: FilterGauge;
+  /** The same, of this configuration alone, and exact. */
+  readonly #activeCount: SharedCount;
   readonly #byClient = new Map<string, FilterCounter>();
   readonly #spellings = new Map<string, readonly string[]>();
 
-  constructor({ stats, fault }: FaultFilterSettings, context: FilterContext) {
+  constructor({ stats, activeCount, fault }: FaultFilterSettings, context: FilterContext) {
     this.context = context;
     this.own = levelOf(fault, context);
     this.delays = context.counter(stats.delays);
@@ -70,12 +73,14 @@ class Faults {
     this.slowed = context.counter(stats.slowed);
     this.#overflow = context.counter(stats.overflow);
     this.#active = context.gauge(stats.active);
+    this.#activeCount = context.sharedCount(activeCount);
   }
 
-  /** One more request has a fault, unless there are as many as may be. Workers that do so at once may be one too many each. */
+  /** One more request has a fault, unless there are as many as may be, those of others under the same stat prefix with them. */
   begin({ maxActive }: FaultSettings): boolean {
     const most = this.context.runtime.integer(maxActive.key) ?? maxActive.default;
-    if (most !== Number.POSITIVE_INFINITY && this.#active.total >= most) {
+    const isFull = most !== Number.POSITIVE_INFINITY && this.#active.total >= most;
+    if (isFull || !this.#activeCount.tryAdd(most)) {
       this.#overflow.add(1);
       return false;
     }
@@ -85,6 +90,7 @@ class Faults {
 
   end(): void {
     this.#active.add(-1);
+    this.#activeCount.remove();
   }
 
   countForClient(cluster: string, kind: CountedKind): void {

@@ -52,6 +52,8 @@ export interface FaultStatNames {
 /** Of the filter itself. */
 export interface FaultFilterSettings {
   readonly stats: FaultStatNames;
+  /** Of the count over all workers that the limit goes by. */
+  readonly activeCount: string;
   /** Where a route says nothing. */
   readonly fault: FaultSettings;
 }

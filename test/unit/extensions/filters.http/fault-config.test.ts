@@ -112,8 +112,9 @@ describe('what a fault filter is told', () => {
   it('counts what it does, and one gauge', () => {
     const { filter } = mustLoad(withHttpFilter('envoy.filters.http.fault', V3, {})).listeners[0]!.filterChains[0]!;
     assert.ok(filter.kind === 'http-connection-manager');
-    const { counters, gauges } = filter.httpFilters[0]!;
+    const { counters, gauges, sharedCounts, settings } = filter.httpFilters[0]!;
     assert.deepEqual(gauges, ['fault.active_faults']);
+    assert.deepEqual(sharedCounts, [(settings as FaultFilterSettings).activeCount]);
     assert.deepEqual(counters, [
       'fault.delays_injected',
       'fault.aborts_injected',

@@ -12,6 +12,7 @@ import { ManualClock } from '../../../support/manual-clock.ts';
 const PIECE = 100;
 const SETTINGS: FaultFilterSettings = {
   stats: { delays: 'a', aborts: 'b', slowed: 'c', overflow: 'd', active: 'e' },
+  activeCount: 'f',
   fault: {
     delay: null,
     abort: null,
@@ -35,6 +36,7 @@ test('what comes because there is room waits for its turn, too', () => {
     clock,
     counter: stat,
     gauge: stat,
+    sharedCount: () => ({ tryAdd: () => true, remove: () => {} }),
     random: () => 0,
     compileHeaders: () => () => true,
     headerNames: { spellings: () => [] },
