@@ -1,6 +1,6 @@
 // What HTTP filters cost: small requests through weir with one simple filter, and with a chain of three, beside weir without.
 // Bar: the chain leaves 0.88 of the requests.
-// `npm run bench -- http-filters --rounds 9 --seconds 2`
+// `npm run bench -- http-filters --starts 5 --turns 6`
 
 import { measureBesidePlain } from './support/beside-plain.ts';
 import { SIMPLE_FILTERS } from './support/simple-filters.ts';

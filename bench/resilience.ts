@@ -1,7 +1,7 @@
 // What it costs a route that nothing goes wrong on to be ready for it: small requests through weir with health checks,
 // outlier detection and circuit breakers, and with a retry policy, beside weir without.
 // Bar: 0.97 of the requests without.
-// `npm run bench -- resilience --rounds 9 --seconds 2`
+// `npm run bench -- resilience --starts 5 --turns 6`
 
 import type { WeirExtras } from './proxy/contenders/weir.ts';
 import { measureBesidePlain } from './support/beside-plain.ts';
