@@ -41,7 +41,11 @@ function route(kind: PathMatch['kind'], value: string, caseSensitive = true): Ro
 
 function requestTo(host: string, path: string): RouteRequest {
   const request = new RouteRequest({ u32: () => 0 });
-  request.read({ path: () => path, authority: () => host, methodId: 0 } as unknown as RequestHead, false, false);
+  request.read(
+    { hasPath: () => false, path: () => path, authority: () => host, methodId: 0 } as unknown as RequestHead,
+    false,
+    false,
+  );
   return request;
 }
 

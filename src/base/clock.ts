@@ -1,6 +1,8 @@
 // Time, as an owned dependency: whoever waits or measures is given a clock, so that tests can turn it by hand.
 // Only this file touches the system's clock and timers on behalf of the data plane.
 
+import { performance } from 'node:perf_hooks';
+
 export interface Clock {
   /** Milliseconds since an arbitrary start, with fractions; never goes back. */
   monotonicMs(): number;

@@ -6,19 +6,43 @@ import type { BodyUse, HttpFilter } from './filter.ts';
 /** As many filters as fit into the bits of a number; further ones see every body that their kind does. */
 const MOST_READERS = 31;
 
+/** What each filter does with the body of one message, in the order of its direction. */
+export class BodyPlan {
+  readonly uses: readonly BodyUse[];
+  /** Any filter sees it. */
+  readonly isRead: boolean;
+  /** Any filter may change it. */
+  readonly isEdited: boolean;
+
+  constructor(uses: readonly BodyUse[]) {
+    this.uses = uses;
+    this.isRead = uses.some((use) => use !== 'none');
+    this.isEdited = uses.includes('edits');
+  }
+
+  with(index: number, use: BodyUse): BodyPlan {
+    return new BodyPlan(this.uses.with(index, use));
+  }
+
+  /** The same without the filters before this one. */
+  from(first: number): BodyPlan {
+    return new BodyPlan(this.uses.map((use, index) => (index < first ? 'none' : use)));
+  }
+}
+
 export class BodyUses {
-  /** In the order of the direction. */
-  readonly #uses: readonly BodyUse[];
+  /** Of all filters. */
+  readonly #plan: BodyPlan;
   readonly #isReversed: boolean;
   readonly #sees: (filter: HttpFilter, use: BodyUse) => boolean;
   /** Of the kinds that have any use for bodies: where they stand among the filters. */
   readonly #readers: readonly number[];
   /** By a bit for each reader that has no use for bodies. */
-  readonly #without = new Map<number, readonly BodyUse[]>();
+  readonly #without = new Map<number, BodyPlan>();
 
   /** @param uses in the order of requests. @param isReversed for responses, which pass the last filter first. */
   constructor(uses: readonly BodyUse[], isReversed: boolean, sees: (filter: HttpFilter, use: BodyUse) => boolean) {
-    this.#uses = isReversed ? uses.toReversed() : uses;
+    this.#plan = new BodyPlan(isReversed ? uses.toReversed() : uses);
     this.#isReversed = isReversed;
     this.#sees = sees;
     const readers = uses.flatMap((use, index) => (use === 'none' ? [] : [index]));
@@ -26,38 +50,38 @@ export class BodyUses {
   }
 
   /** Any of the kinds may change bodies. */
-  get edits(): boolean {
-    return this.#uses.includes('edits');
+  get isEdited(): boolean {
+    return this.#plan.isEdited;
   }
 
-  /** @param filters of a request, in their order. @returns in the order of the direction; not to be changed. */
-  wantedBy(filters: readonly HttpFilter[]): readonly BodyUse[] {
+  /** @param filters of a request, in their order. */
+  wantedBy(filters: readonly HttpFilter[]): BodyPlan {
     const readers = this.#readers;
     let unused = 0;
     for (let at = 0; at < readers.length; at += 1) {
       const index = readers[at]!;
-      if (!this.#sees(filters[index]!, this.#uses[this.#placeOf(index)]!)) unused |= 1 << at;
+      if (!this.#sees(filters[index]!, this.#plan.uses[this.#placeOf(index)]!)) unused |= 1 << at;
     }
-    if (unused === 0) return this.#uses;
+    if (unused === 0) return this.#plan;
     let wanted = this.#without.get(unused);
     if (wanted === undefined) {
-      wanted = this.#usesWithout(unused);
+      wanted = this.#planWithout(unused);
       this.#without.set(unused, wanted);
     }
     return wanted;
   }
 
-  #usesWithout(unused: number): readonly BodyUse[] {
-    const uses = [...this.#uses];
+  #planWithout(unused: number): BodyPlan {
+    const uses = [...this.#plan.uses];
     for (const [at, index] of this.#readers.entries()) {
       if ((unused & (1 << at)) !== 0) uses[this.#placeOf(index)] = 'none';
     }
-    return uses;
+    return new BodyPlan(uses);
   }
 
   /** Of a filter, in the order of the direction. */
   #placeOf(index: number): number {
-    return this.#isReversed ? this.#uses.length - 1 - index : index;
+    return this.#isReversed ? this.#plan.uses.length - 1 - index : index;
   }
 }
 

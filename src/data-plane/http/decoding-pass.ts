@@ -3,7 +3,8 @@
 import { codecError, Framing, HEADER_ID, type RequestHead } from '../../wasm/http1.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { announceBody } from './body-announcement.ts';
-import type { BodyData, BodyUse, FilterStatus, HttpFilter } from './filter.ts';
+import type { BodyPlan } from './body-uses.ts';
+import type { BodyData, FilterStatus, HttpFilter } from './filter.ts';
 import { FilterPass } from './filter-pass.ts';
 import { type FilteredStream, NO_LIMITS } from './filtered-stream.ts';
 import { REQUEST_HELD_TOO_LARGE, REWRITE_FAILED } from './local-reply.ts';
@@ -15,13 +16,8 @@ export class DecodingPass extends FilterPass {
   readonly #filters: readonly HttpFilter[];
   #heldHead = '';
 
-  constructor(
-    context: WorkerContext,
-    stream: FilteredStream,
-    filters: readonly HttpFilter[],
-    uses: readonly BodyUse[],
-  ) {
-    super(uses, stream.bufferLimitBytes);
+  constructor(context: WorkerContext, stream: FilteredStream, filters: readonly HttpFilter[], plan: BodyPlan) {
+    super(plan, stream.bufferLimitBytes);
     this.#context = context;
     this.#stream = stream;
     this.#filters = filters;

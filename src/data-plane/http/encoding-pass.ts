@@ -4,7 +4,8 @@ import { codecError, Framing, Method } from '../../wasm/http1.ts';
 import type { EditableHead } from '../route/header-editor.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { announceBody } from './body-announcement.ts';
-import type { BodyData, BodyUse, FilterStatus, HttpFilter } from './filter.ts';
+import type { BodyPlan } from './body-uses.ts';
+import type { BodyData, FilterStatus, HttpFilter } from './filter.ts';
 import { FilterPass } from './filter-pass.ts';
 import { type FilteredStream, NO_LIMITS } from './filtered-stream.ts';
 import { mayHaveBody, RESPONSE_HELD_TOO_LARGE, statusLine } from './local-reply.ts';
@@ -19,15 +20,15 @@ export class EncodingPass extends FilterPass {
   /** Of a body that filters have changed. */
   #newFraming: number | null = null;
 
-  /** @param filters in the order of requests. @param uses in that of responses. @param first as for FilterPass. */
+  /** @param filters in the order of requests. @param first as for FilterPass. */
   constructor(
     context: WorkerContext,
     stream: FilteredStream,
     filters: readonly HttpFilter[],
-    uses: readonly BodyUse[],
+    plan: BodyPlan,
     first = 0,
   ) {
-    super(uses, stream.bufferLimitBytes, first);
+    super(plan, stream.bufferLimitBytes, first);
     this.#context = context;
     this.#stream = stream;
     this.#filters = filters;

@@ -177,10 +177,11 @@ export class StreamFilters implements FilteredPasses {
   /** False where the response goes by all of them. */
   readonly encodes: boolean;
   readonly decoding: DecodingPass;
-  encoding: EncodingPass;
+  /** Made when a response meets it, or somebody asks: those of many requests go by. */
+  #encoding: EncodingPass | null = null;
+  #isAbandoned = false;
   readonly #filters: readonly HttpFilter[];
   readonly #chain: FilterChain;
-  readonly #isForHead: boolean;
   readonly #context: WorkerContext;
   readonly #stream: FilteredStream;
   /** What filters wait for; null as long as none has asked. */
@@ -191,22 +192,32 @@ export class StreamFilters implements FilteredPasses {
   #replyHead: ReplyHead | null = null;
   /** How many have seen the last such reply, in the order of responses. */
   #replySeenBy = 0;
+  /** What the route said to filters when one of them asked last, and what it is to each. */
+  #said: FiltersOfRoute | null = null;
+  #settings: SettingsByMember | null = null;
 
   constructor(context: WorkerContext, chain: FilterChain, stream: FilteredStream) {
     this.#context = context;
     this.#stream = stream;
     this.#chain = chain;
-    this.#isForHead = stream.methodId === Method.HEAD;
     const { create } = chain;
-    const filters: HttpFilter[] = [];
-    for (let index = 0; index < create.length; index += 1) {
-      filters.push(create[index]!(new StreamFilterCallbacks(this, stream, index, create.length)));
+    const count = create.length;
+    const filters = new Array<HttpFilter>(count);
+    for (let index = 0; index < count; index += 1) {
+      filters[index] = create[index]!(new StreamFilterCallbacks(this, stream, index, count));
     }
     this.#filters = filters;
     for (const use of chain.uses) use.enter();
     this.encodes = chain.encodes && filters.some(looksAtResponses);
     this.decoding = new DecodingPass(context, stream, filters, chain.requestUses.wantedBy(filters));
-    this.encoding = this.#passFrom(0);
+  }
+
+  get encoding(): EncodingPass {
+    if (this.#encoding === null) {
+      this.#encoding = this.#passFrom(0);
+      if (this.#isAbandoned) this.#encoding.abandon();
+    }
+    return this.#encoding;
   }
 
   #passFrom(first: number): EncodingPass {
@@ -221,7 +232,7 @@ export class StreamFilters implements FilteredPasses {
 
   /** Of both bodies, while filters keep them back. */
   get heldBytes(): number {
-    return this.decoding.heldBytes + this.encoding.heldBytes;
+    return this.decoding.heldBytes + (this.#encoding === null ? 0 : this.#encoding.heldBytes);
   }
 
   /**
@@ -239,7 +250,7 @@ export class StreamFilters implements FilteredPasses {
       const filter = this.#filters[count - 1 - at]!;
       filter.encodeHeaders?.(head, head.status, isEnd);
       if (this.#replyHead !== head) return false;
-      if (!isEnd && !this.#isForHead) filter.localReplyBody?.(bytes ?? Buffer.from(body));
+      if (!isEnd && this.#stream.methodId !== Method.HEAD) filter.localReplyBody?.(bytes ?? Buffer.from(body));
     }
     this.#replyHead = null;
     return true;
@@ -262,14 +273,15 @@ export class StreamFilters implements FilteredPasses {
       this.abandon();
       this.#replyHead = null;
       this.#replySeenBy = 0;
-      this.encoding = this.#passFrom(index);
+      this.#encoding = this.#passFrom(index);
     });
   }
 
   /** There is another answer than the one that was on its way: nothing moves on. */
   abandon(): void {
+    this.#isAbandoned = true;
     this.decoding.abandon();
-    this.encoding.abandon();
+    if (this.#encoding !== null) this.#encoding.abandon();
   }
 
   destroy(): void {
@@ -331,7 +343,12 @@ export class StreamFilters implements FilteredPasses {
   }
 
   routeSettings(index: number): readonly unknown[] {
-    return this.#chain.settingsOf(this.#stream.filtersOfRoute, this.#stream.routes)[index]!;
+    const said = this.#stream.filtersOfRoute;
+    if (this.#settings === null || said !== this.#said) {
+      this.#said = said;
+      this.#settings = this.#chain.settingsOf(said, this.#stream.routes);
+    }
+    return this.#settings[index]!;
   }
 }
 

@@ -13,6 +13,7 @@
 // one is settled once each has seen the head; what comes before that is kept in both forms.
 
 import { Framing } from '../../wasm/http1.ts';
+import type { BodyPlan } from './body-uses.ts';
 import { Dechunker, join } from './chunk-framing.ts';
 import type { BodyUse, FilterStatus } from './filter.ts';
 import { editError, MessagePart } from './message-part.ts';
@@ -31,9 +32,10 @@ const EMPTY_LINE = Buffer.from('\r\n');
 const NO_BYTES = Buffer.alloc(0);
 
 export abstract class FilterPass {
-  #uses: readonly BodyUse[];
-  #readsBody: boolean;
-  #editsBody: boolean;
+  /** What the filters do with the body, as far as they have said. */
+  #wanted: BodyPlan;
+  /** What holds for what has come of it: the same, once each filter has seen the head. */
+  #plan: BodyPlan;
   /** Every filter has seen the head, so that what each does with the body stays as it is. */
   #isSettled = false;
   #limitBytes: number;
@@ -67,16 +69,14 @@ export abstract class FilterPass {
   #seenBy: number;
 
   /**
-   * @param everyUse what each filter does with the body, in the order of this direction.
+   * @param plan what each filter does with the body.
    * @param limitBytes of what filters may hold up. @param first filter that takes part.
    */
-  constructor(everyUse: readonly BodyUse[], limitBytes: number, first = 0) {
-    const uses = first === 0 ? everyUse : everyUse.map((use, index) => (index < first ? 'none' : use));
+  constructor(plan: BodyPlan, limitBytes: number, first = 0) {
     this.#first = first;
     this.#seenBy = first;
-    this.#uses = uses;
-    this.#readsBody = uses.some(isUse);
-    this.#editsBody = uses.includes('edits');
+    this.#plan = first === 0 ? plan : plan.from(first);
+    this.#wanted = this.#plan;
     this.#limitBytes = limitBytes;
   }
 
@@ -94,7 +94,7 @@ export abstract class FilterPass {
   get headSeenBy(): number {
     if (this.#isOver || !this.#hasBegun) return this.#seenBy;
     const [head] = this.#queue;
-    return head?.kind === 'head' ? Math.min(head.next, this.#uses.length) : this.#uses.length;
+    return head?.kind === 'head' ? Math.min(head.next, this.#wanted.uses.length) : this.#wanted.uses.length;
   }
 
   limitHeld(bytes: number): void {
@@ -132,8 +132,8 @@ export abstract class FilterPass {
     this.#isPumping = false;
     if (this.#isOver) return true;
     const { CHUNKED } = Framing;
-    if (this.#readsBody && framing === CHUNKED) this.#dechunker = new Dechunker();
-    if (isThrough && (!this.#readsBody || !hasBody)) return this.#deliverAtOnce(bytes, start, end, isEnd, trailers);
+    if (this.#plan.isRead && framing === CHUNKED) this.#dechunker = new Dechunker();
+    if (isThrough && (!this.#plan.isRead || !hasBody)) return this.#deliverAtOnce(bytes, start, end, isEnd, trailers);
     if (hasBody) this.#enqueue(this.keepBytes(bytes, start, end), isEnd, trailers);
     return this.#pumpAndHold();
   }
@@ -147,7 +147,7 @@ export abstract class FilterPass {
 
   /** True when what comes goes through unseen. */
   get isTransparent(): boolean {
-    return !this.#readsBody && this.#queue.length === 0 && this.#stopCount === 0;
+    return !this.#plan.isRead && this.#queue.length === 0 && this.#stopCount === 0;
   }
 
   goOn(index: number): void {
@@ -187,7 +187,7 @@ export abstract class FilterPass {
   exchange(index: number, taken: number, bytes: Buffer, isLast: boolean): boolean {
     if (this.#isOver) return false;
     if (this.#isPumping) throw editError('can exchange data only from an event of its own');
-    if (this.#uses[index] !== 'edits') throw editError('cannot exchange data: it has left this body alone');
+    if (this.#wanted.uses[index] !== 'edits') throw editError('cannot exchange data: it has left this body alone');
     this.#take(index, taken);
     if (bytes.length > 0) {
       const part = MessagePart.data(NO_BYTES, bytes, false);
@@ -292,14 +292,13 @@ export abstract class FilterPass {
     if (this.#visiting !== index || this.#visited?.kind !== 'head') {
       throw editError('can leave the body alone only while it looks at the head');
     }
-    this.#uses = this.#uses.with(index, use);
+    this.#wanted = this.#wanted.with(index, use);
   }
 
   /** All filters have seen the head. */
   #settle(): void {
     this.#isSettled = true;
-    this.#readsBody = this.#uses.some(isUse);
-    this.#editsBody = this.#uses.includes('edits');
+    this.#plan = this.#wanted;
   }
 
   /** Puts the head, which no filter behind this one has seen, where it can be edited until this one returns. */
@@ -316,7 +315,7 @@ export abstract class FilterPass {
     if (this.#visiting !== index || visited === null || visited.kind === 'data') {
       throw editError('can add data only while it looks at the head or the trailers');
     }
-    if (this.#uses[index] !== 'edits')
+    if (this.#wanted.uses[index] !== 'edits')
       throw editError('cannot add data: its kind does not say that it edits this body');
     if (!this.mayHaveBody()) throw editError('cannot add data to a message that has no body');
     const part = MessagePart.data(NO_BYTES, bytes, visited.kind === 'head' && visited.isEnd);
@@ -333,7 +332,7 @@ export abstract class FilterPass {
   collectHeld(): HeldMessage | undefined {
     const [head, ...rest] = this.#queue;
     if (this.#isOver || this.#isPumping || head?.kind !== 'head') return undefined;
-    if (rest.some(({ next }) => this.#uses.slice(0, next).includes('edits'))) return undefined;
+    if (rest.some(({ next }) => this.#wanted.uses.slice(0, next).includes('edits'))) return undefined;
     const last = rest.at(-1);
     return {
       bytes: join(rest.map(({ raw }) => raw)),
@@ -346,7 +345,7 @@ export abstract class FilterPass {
   abandon(): void {
     this.#seenBy = this.headSeenBy;
     this.#isOver = true;
-    this.#queue.length = 0;
+    if (this.#queue.length > 0) this.#queue = [];
   }
 
   /** One of Framing: of the body as it came. */
@@ -385,7 +384,7 @@ export abstract class FilterPass {
     const endsWithLine = trailers !== null && this.#framing === Framing.CHUNKED;
     const raw = endsWithLine ? bytes.subarray(0, bytes.length - EMPTY_LINE.length) : bytes;
     const data = this.#dechunker === null ? raw : this.#dechunker.decode(raw, 0, raw.length);
-    const isBare = this.#editsBody && this.#isSettled;
+    const isBare = this.#plan.isEdited && this.#isSettled;
     this.#queue.push(this.#entering(MessagePart.data(isBare ? NO_BYTES : raw, data, isEnd && trailers === null)));
     if (trailers === null) return;
     this.#queue.push(this.#entering(MessagePart.ofTrailers(trailers, endsWithLine ? EMPTY_LINE : NO_BYTES)));
@@ -436,7 +435,7 @@ export abstract class FilterPass {
 
   /** @returns false when a filter has stopped or has added something, so that the queue has to say what is next. */
   #showToAll(head: MessagePart): boolean {
-    const count = this.#uses.length;
+    const count = this.#wanted.uses.length;
     while (head.next < count) {
       this.#visit(head);
       if (this.#isOver || this.#stopCount > 0 || this.#queue.length > 1) return false;
@@ -447,7 +446,7 @@ export abstract class FilterPass {
   /** @returns true when any part has moved. */
   #moveParts(): boolean {
     let hasMoved = false;
-    const count = this.#uses.length;
+    const count = this.#wanted.uses.length;
     const queue = this.#queue;
     let ahead = count + 1;
     for (let at = 0; at < queue.length; at += 1) {
@@ -481,7 +480,7 @@ export abstract class FilterPass {
     this.#visiting = NOBODY;
     this.#visited = null;
     this.#setStatus(index, this.#goesOnAtOnce ? 'continue' : status);
-    if (part.kind === 'head' && part.next === this.#uses.length) this.#settle();
+    if (part.kind === 'head' && part.next === this.#wanted.uses.length) this.#settle();
   }
 
   #statusOf(index: number): FilterStatus {
@@ -491,7 +490,7 @@ export abstract class FilterPass {
   #setStatus(index: number, status: FilterStatus): void {
     if (this.#statuses === null) {
       if (status === 'continue') return;
-      this.#statuses = new Array<FilterStatus>(this.#uses.length).fill('continue');
+      this.#statuses = new Array<FilterStatus>(this.#wanted.uses.length).fill('continue');
     }
     if (this.#statuses[index] !== 'continue') this.#stopCount -= 1;
     if (status !== 'continue') this.#stopCount += 1;
@@ -503,7 +502,7 @@ export abstract class FilterPass {
       this.#reviveHead();
       return this.visitHead(index, part.isEnd);
     }
-    const use = this.#uses[index]!;
+    const use = this.#wanted.uses[index]!;
     if (use === 'none') return undefined;
     if (part.kind === 'trailers') return this.visitTrailers(index, part.trailers!);
     if (part.bytes.length === 0 && !part.isEnd) return undefined;
@@ -524,7 +523,7 @@ export abstract class FilterPass {
   }
 
   #deliverPassed(): boolean {
-    const count = this.#uses.length;
+    const count = this.#wanted.uses.length;
     let passed = 0;
     while (passed < this.#queue.length && this.#queue[passed]!.next > count) passed += 1;
     if (passed === 0) return true;
@@ -533,18 +532,20 @@ export abstract class FilterPass {
     if (withHead) this.#reviveHead();
     const { isEnd, trailers } = parts.at(-1)!;
     const kept = trailers === null || trailers.size === 0 ? null : trailers;
-    const isRaw = !this.#editsBody && !this.#isUnframed;
+    const isRaw = !this.#plan.isEdited && !this.#isUnframed;
     const bytes = join(parts.map((part) => (isRaw ? part.raw : part.bytes)).filter(({ length }) => length > 0));
-    if (withHead && this.#editsBody && !this.#isUnframed) this.reframe(isEnd && kept === null ? bytes.length : null);
+    if (withHead && this.#plan.isEdited && !this.#isUnframed)
+      this.reframe(isEnd && kept === null ? bytes.length : null);
     if (!withHead && !isEnd && bytes.length === 0) return true;
     return this.#hand(withHead, bytes, 0, bytes.length, isEnd, kept);
   }
 
   /** Of a head that all have let go at once, which is the rule: what came with it goes on untouched. */
   #deliverAtOnce(bytes: Buffer, start: number, end: number, isEnd: boolean, trailers: Trailers | null): boolean {
-    this.#queue.length = 0;
+    // Setting the length of an array is a call into the engine's runtime.
+    this.#queue.pop();
     const kept = trailers === null || trailers.size === 0 ? null : trailers;
-    if (this.#editsBody && !this.#isUnframed) this.reframe(isEnd && kept === null ? 0 : null);
+    if (this.#plan.isEdited && !this.#isUnframed) this.reframe(isEnd && kept === null ? 0 : null);
     return this.#hand(true, bytes, start, end, isEnd, kept);
   }
 
@@ -566,8 +567,4 @@ export abstract class FilterPass {
     this.restoreHead();
     this.#isHeadLive = true;
   }
-}
-
-function isUse(use: BodyUse): boolean {
-  return use !== 'none';
 }

@@ -33,6 +33,7 @@ import { ReplyForm } from './local-reply.ts';
 import { PeriodicEntries } from './periodic-entries.ts';
 import type { ReplyRules } from './reply-rules.ts';
 import type { RoutedStream } from './route-response-edits.ts';
+import { SaidMetadata } from './said-metadata.ts';
 
 const { downstream_rq_active, downstream_rq_time, downstream_rq_total } = HTTP_STATS.index;
 
@@ -105,8 +106,9 @@ export abstract class StreamRecord implements RoutedStream {
   isHealthCheck = false;
   /** Null where there are none. */
   #periodicEntries: PeriodicEntries | null = null;
-  /** What filters have said of it; undefined for nothing. */
+  /** What filters have said of it, as far as somebody has read it, and what they have said since. */
   #metadata: Metadata | undefined = undefined;
+  #saidMetadata: SaidMetadata | null = null;
   /** The same in filter state; null for nothing. */
   #state: FilterState | null = null;
 
@@ -150,7 +152,7 @@ export abstract class StreamRecord implements RoutedStream {
     facts.details = this.details;
     facts.isHealthCheck = this.isHealthCheck;
     facts.liveResponse = this.editedHead;
-    facts.dynamicMetadata = this.#metadata;
+    facts.dynamicMetadata = this.dynamicMetadata;
     facts.requestState = this.#state;
     if (this.trace !== null) facts.tracePlace = this.trace.place;
     if (this.isRequestComplete) facts.noteRequestEnd(this.requestCompleteMs);
@@ -207,14 +209,16 @@ export abstract class StreamRecord implements RoutedStream {
   }
 
   get dynamicMetadata(): Metadata | undefined {
+    if (this.#saidMetadata !== null) {
+      // Whoever has read it before keeps what there was.
+      this.#metadata = this.#saidMetadata.addedTo(this.#metadata);
+      this.#saidMetadata = null;
+    }
     return this.#metadata;
   }
 
   addMetadata(namespace: string, values: JsonObject): void {
-    // Whoever has read it before keeps what there was.
-    const before = this.#metadata?.[namespace];
-    const now = before === undefined ? values : { ...before, ...values };
-    this.#metadata = this.#metadata === undefined ? { [namespace]: now } : { ...this.#metadata, [namespace]: now };
+    this.#saidMetadata = new SaidMetadata(namespace, values, this.#saidMetadata);
   }
 
   /** What filters have said of the request, else of its connection. */

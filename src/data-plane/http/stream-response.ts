@@ -367,12 +367,12 @@ export abstract class StreamResponse extends StreamRecord {
     if (this.trace !== null) extra += this.trace.replyLine();
     if (responseLines.proxyStatus !== null) extra += responseLines.proxyStatus.line(this.flags, this.details);
     const filters = this.filters;
-    const isFiltered = filters?.encodes ?? false;
+    const isFiltered = filters !== null && (filters.encodes || reply.editHead !== undefined);
     if (edited === null && !isFiltered && !hasResponseEdits(this)) {
       return replies.localReplyLines(reply, responseLines.local, date, extra);
     }
     const head = edited ?? this.#editedHead(reply);
-    if (isFiltered && !filters!.encodeLocalReply(head, reply)) return null;
+    if (isFiltered && !filters.encodeLocalReply(head, reply)) return null;
     head.setOwn(responseLines.local, date);
     return head.lines() + extra;
   }

@@ -57,7 +57,7 @@ export class Upgrades {
     if (!(byRoute ?? upgrade?.isEnabled ?? false)) return undefined;
     const filters = (upgrade === undefined ? this.#filters : upgrade.filters).current;
     // A body and a tunnel behind it, which an edit of the body would run together.
-    if (head.framing !== Framing.NONE && filters?.requestUses.edits) return undefined;
+    if (head.framing !== Framing.NONE && filters?.requestUses.isEdited) return undefined;
     return filters;
   }
 }

@@ -19,7 +19,8 @@ export interface EditableHead {
   /** All fields that the head will have as things stand, in order, with their names in lower case. */
   entries(): readonly (readonly [name: string, value: string])[];
   append(name: string, value: string): void;
-  appendPrepared(lines: PreparedLines): void;
+  /** @param isBehindOthers lines that have been appended stay in front of these. */
+  appendPrepared(lines: PreparedLines, isBehindOthers?: boolean): void;
 }
 
 /** In place of all fields of the name. */
@@ -72,9 +73,8 @@ export class HeaderEditor {
    * @param isBehindOthers the head has edits whose lines have to stay in front of these, and no prepared line does.
    */
   apply(head: EditableHead, source: FactsSource, isBehindOthers = false): void {
-    if (this.#constant === null || isBehindOthers)
-      for (const level of this.#levels) this.#applyLevel(level, head, source);
-    else if (this.#constant.lineCount > 0) head.appendPrepared(this.#constant);
+    if (this.#constant === null) for (const level of this.#levels) this.#applyLevel(level, head, source);
+    else if (this.#constant.lineCount > 0) head.appendPrepared(this.#constant, isBehindOthers);
   }
 
   #applyLevel({ remove, add }: Level, head: EditableHead, source: FactsSource): void {
@@ -97,14 +97,19 @@ export class HeaderEditor {
       head.removeField(list[index]!);
       head.append(list[index]!, list[index + 1]!);
     }
-    list.length = 0;
+    clear(list);
   }
 
   #append(head: EditableHead): void {
     const list = this.#appends;
     for (let index = 0; index < list.length; index += 2) head.append(list[index]!, list[index + 1]!);
-    list.length = 0;
+    clear(list);
   }
+}
+
+/** Setting the length of an array is a call into the engine's runtime, which costs more than a few lines. */
+function clear(list: string[]): void {
+  while (list.length > 0) list.pop();
 }
 
 function compileAddition({ name, value, action, keepsEmptyValue }: HeaderAddition): Addition {

@@ -51,12 +51,14 @@ export class RouteRequest {
   }
 
   read(head: RequestHead, isInternal: boolean, isFiltered: boolean, sender: RequestSender | null = null): void {
-    const target = head.path();
-    const query = target.indexOf('?');
     this.head = head;
     this.#authority = null;
-    this.target = target;
-    this.path = query === -1 ? target : target.slice(0, query);
+    // A request that meets filters is read before them and behind them.
+    if (!head.hasPath(this.target)) {
+      this.target = head.path();
+      const query = this.target.indexOf('?');
+      this.path = query === -1 ? this.target : this.target.slice(0, query);
+    }
     this.isInternal = isInternal;
     this.isFiltered = isFiltered;
     this.sender = sender;

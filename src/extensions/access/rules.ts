@@ -111,17 +111,27 @@ function compilePolicy({ permissions, principals }: AccessPolicy, context: Acces
 }
 
 function anyOf(tests: readonly AccessTest[]): AccessTest {
-  return (head, callbacks) => tests.some((test) => test(head, callbacks));
+  if (tests.length === 1) return tests[0]!;
+  return (head, callbacks) => {
+    for (const test of tests) if (test(head, callbacks)) return true;
+    return false;
+  };
+}
+
+function allOf(tests: readonly AccessTest[]): AccessTest {
+  if (tests.length === 1) return tests[0]!;
+  return (head, callbacks) => {
+    for (const test of tests) if (!test(head, callbacks)) return false;
+    return true;
+  };
 }
 
 export function compileRule(rule: AccessRule, context: AccessContext): AccessTest {
   switch (rule.kind) {
     case 'any':
       return () => true;
-    case 'all-of': {
-      const tests = rule.rules.map((one) => compileRule(one, context));
-      return (head, callbacks) => tests.every((test) => test(head, callbacks));
-    }
+    case 'all-of':
+      return allOf(rule.rules.map((one) => compileRule(one, context)));
     case 'any-of':
       return anyOf(rule.rules.map((one) => compileRule(one, context)));
     case 'not': {

@@ -3,7 +3,7 @@
 
 import * as layout from '../../../assembly/layout/http1.ts';
 import type { CodecMemory } from './memory.ts';
-import type { PreparedLines, PreparedRegion } from './prepared-lines.ts';
+import { nameBit, type PreparedLines, type PreparedRegion } from './prepared-lines.ts';
 
 const CR = 13;
 const COLON = 0x3a;
@@ -43,6 +43,8 @@ export abstract class MessageHead {
   readonly #fields: number;
   readonly #lines: number;
   readonly #prepared: PreparedRegion;
+  /** A bit for each name of an added line, while there are any: most look-ups end at it. */
+  #addedNames = 0;
 
   constructor(memory: CodecMemory, prepared: PreparedRegion, record: number, fields: number, lines: number) {
     this.memory = memory;
@@ -277,7 +279,7 @@ export abstract class MessageHead {
    * Too many bytes make it fail with rewritten_head_too_large.
    */
   append(name: string, value: string): void {
-    const at = this.#reserve(name.length + value.length + 4);
+    const at = this.#reserve(name.length + value.length + 4, nameBit(name.charCodeAt(0), name.length));
     if (at === 0) return;
     const { bytes } = this.memory;
     writeText(bytes, name, at);
@@ -293,7 +295,7 @@ export abstract class MessageHead {
 
   /** Adds one whole line, `name: value` without its line end; cheaper than append() when the text exists already. */
   appendLine(line: string): void {
-    const at = this.#reserve(line.length + 2);
+    const at = this.#reserve(line.length + 2, nameBit(line.charCodeAt(0), line.indexOf(':')));
     if (at === 0) return;
     const { bytes } = this.memory;
     writeText(bytes, line, at);
@@ -304,7 +306,9 @@ export abstract class MessageHead {
 
   /** Adds one whole line that exists as bytes, without its line end; they are copied. */
   appendLineBytes(line: Uint8Array): void {
-    const at = this.#reserve(line.length + 2);
+    let nameLength = 0;
+    while (nameLength < line.length && line[nameLength] !== COLON) nameLength += 1;
+    const at = this.#reserve(line.length + 2, nameBit(line[0]!, nameLength));
     if (at === 0) return;
     const { bytes } = this.memory;
     bytes.set(line, at);
@@ -313,14 +317,17 @@ export abstract class MessageHead {
     this.setWord(layout.RECORD_ADDED_LINES, this.word(layout.RECORD_ADDED_LINES) + 1);
   }
 
-  /** Adds prepared lines at the end, before those of append(). */
-  appendPrepared(lines: PreparedLines): void {
+  /** Adds prepared lines at the end, before those of append() unless they are to be behind. */
+  appendPrepared(lines: PreparedLines, isBehindOthers = false): void {
     const count = this.word(layout.RECORD_PIECE_COUNT);
-    const address = count < layout.PIECE_CAPACITY ? this.#prepared.place(lines) : 0;
+    const added = this.word(layout.RECORD_ADDED_BYTES);
+    const isText = (isBehindOthers && added !== 0) || count >= layout.PIECE_CAPACITY;
+    const address = isText ? 0 : this.#prepared.place(lines);
     if (address === 0) {
       this.#appendText(lines);
       return;
     }
+    this.#addedNames = count + added === 0 ? lines.nameBits : this.#addedNames | lines.nameBits;
     const piece = (this.record + layout.RECORD_PIECES + count * layout.PIECE_BYTES) >> 2;
     this.memory.u32[piece] = address;
     this.memory.u32[piece + 1] = lines.text.length;
@@ -334,6 +341,7 @@ export abstract class MessageHead {
 
   /** A line of this lower-case name has been added. */
   #isAdded(name: string): boolean {
+    if ((this.#addedNames & nameBit(name.charCodeAt(0), name.length)) === 0) return false;
     const freeBytes = this.word(layout.RECORD_ADDED_BYTES);
     if (freeBytes > layout.LINES_BYTES) return false;
     const count = this.word(layout.RECORD_PIECE_COUNT);
@@ -369,15 +377,16 @@ export abstract class MessageHead {
   }
 
   #appendText(lines: PreparedLines): void {
-    const at = this.#reserve(lines.text.length);
+    const at = this.#reserve(lines.text.length, lines.nameBits);
     if (at === 0) return;
-    this.memory.bytes.write(lines.text, at, 'latin1');
+    writeText(this.memory.bytes, lines.text, at);
     this.setWord(layout.RECORD_ADDED_LINES, this.word(layout.RECORD_ADDED_LINES) + lines.lineCount);
   }
 
   /** Address for `size` more bytes of added lines, or 0 after noting that they do not fit. */
-  #reserve(size: number): number {
+  #reserve(size: number, nameBits: number): number {
     const used = this.word(layout.RECORD_ADDED_BYTES);
+    this.#addedNames = used === 0 && !this.hasPieces ? nameBits : this.#addedNames | nameBits;
     if (used + size > layout.LINES_BYTES) {
       this.setWord(layout.RECORD_ADDED_BYTES, layout.LINES_BYTES + 1);
       return 0;

@@ -8,11 +8,22 @@ import type { CodecMemory } from './memory.ts';
 
 const LINE = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*$/;
 
+/**
+ * One of 32 bits for the name of a header line, whatever its case: two names that have different ones are different.
+ * @param first its first character.
+ */
+export function nameBit(first: number, length: number): number {
+  // Small letters differ from capital ones by this bit.
+  return 1 << (((first | 0x20) ^ length) & 31);
+}
+
 /** Lines ready to append: make them when a snapshot arrives, use them per message. Bound to no codec. */
 export class PreparedLines {
   /** The lines with their CRLFs. */
   readonly text: string;
   readonly lineCount: number;
+  /** A bit for each of their names. */
+  readonly nameBits: number;
   /** Where and when a region placed the text; only PreparedRegion writes these. */
   address = 0;
   generation = 0;
@@ -30,6 +41,7 @@ export class PreparedLines {
     }
     this.text = lines.map((line) => `${line}\r\n`).join('');
     this.lineCount = lines.length;
+    this.nameBits = lines.reduce((bits, line) => bits | nameBit(line.charCodeAt(0), line.indexOf(':')), 0);
   }
 }
 

@@ -11,6 +11,9 @@ const METHOD_NAMES = ['', 'GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OP
 /** Marks an edit text that does not fit; the write then fails. */
 const TOO_LONG = 0xffffffff;
 
+/** A text of more bytes is made as fast as they are compared. */
+const COMPARED_PATH_LIMIT = 64;
+
 const SLASH = 0x2f;
 const QUESTION = 0x3f;
 const DOT = 0x2e;
@@ -68,6 +71,17 @@ export class RequestHead extends MessageHead {
     if ((this.flags & layout.FLAG_AUTHORITY_FORM) !== 0) return '';
     // An OPTIONS request of absolute form without a path is the asterisk form for the origin (RFC 9112 3.2.4).
     return this.methodId === layout.METHOD_OPTIONS ? '*' : '/';
+  }
+
+  /** `path()` is this text, as far as that is cheaper to see than to make it: never of a long one. */
+  hasPath(text: string): boolean {
+    const { length } = text;
+    if (length === 0 || length > COMPARED_PATH_LIMIT || length !== this.word(layout.RECORD_PATH_LENGTH)) return false;
+    const { bytes } = this.memory;
+    const start = this.word(layout.RECORD_BASE) + this.word(layout.RECORD_PATH_OFFSET);
+    // Paths differ at their ends more often than where they begin.
+    for (let at = length - 1; at >= 0; at -= 1) if (bytes[start + at] !== text.charCodeAt(at)) return false;
+    return true;
   }
 
   /**

@@ -45,14 +45,18 @@ class Plan {
 class Plans {
   readonly #settings: HeaderMutationSettings;
   readonly #context: FilterContext;
+  /** Of routes that say nothing. */
+  readonly #own: Plan;
   readonly #byLevels = new WeakMap<readonly unknown[], Plan>();
 
   constructor(settings: HeaderMutationSettings, context: FilterContext) {
     this.#settings = settings;
     this.#context = context;
+    this.#own = new Plan([settings.own], context);
   }
 
   of(levels: readonly unknown[]): Plan {
+    if (levels.length === 0) return this.#own;
     let plan = this.#byLevels.get(levels);
     if (plan === undefined) {
       const ofRoute = levels as readonly Mutations[];

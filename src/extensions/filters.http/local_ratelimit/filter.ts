@@ -26,6 +26,7 @@ import type { LocalRateLimitSettings, OpenDescriptorSettings } from './settings.
 
 const RESOURCE_EXHAUSTED = 8;
 const NEVER = (): boolean => false;
+const NONE_MATCHED: readonly MatchedDescriptor[] = [];
 
 /** The buckets of one level, for all requests or for those of one connection. */
 interface Buckets {
@@ -127,7 +128,7 @@ class Level {
     callbacks: FilterCallbacks,
     nowMs: number,
   ): readonly MatchedDescriptor[] {
-    if (buckets.byDescriptor.size === 0 && buckets.open.length === 0) return [];
+    if (buckets.byDescriptor.size === 0 && buckets.open.length === 0) return NONE_MATCHED;
     return this.#descriptorsOf(head, callbacks)
       .flatMap((descriptor) => {
         const found = findBucket(buckets, descriptor, nowMs);
@@ -194,17 +195,17 @@ function findBucket({ byDescriptor, open }: Buckets, descriptor: Descriptor, now
 }
 
 class LocalRateLimitFilter implements HttpFilter, FactsSource {
+  protected level: Level;
   readonly #own: Level;
   readonly #callbacks: FilterCallbacks;
-  /** Null for a request that is not counted. */
-  #level: Level | null = null;
   /** Whose tokens the response tells of; null for none. */
-  #told: TokenBucket | null = null;
-  #isRefused = false;
+  protected told: TokenBucket | null = null;
   #response: EditableHead | null = null;
 
-  constructor(own: Level, callbacks: FilterCallbacks) {
+  /** @param level of the route as it is before all filters. */
+  constructor(own: Level, level: Level, callbacks: FilterCallbacks) {
     this.#own = own;
+    this.level = level;
     this.#callbacks = callbacks;
   }
 
@@ -213,9 +214,10 @@ class LocalRateLimitFilter implements HttpFilter, FactsSource {
   }
 
   decodeHeaders(head: RequestHead): FilterStatus {
-    const [level = this.#own] = this.#callbacks.routeSettings as readonly Level[];
+    // A filter before this one may have had another route chosen.
+    const level = levelFor(this.#callbacks, this.#own);
+    this.level = level;
     if (!level.isEnabled()) return 'continue';
-    this.#level = level;
     level.enabled.add(1);
     const taken = this.#take(level, head);
     if (taken === 'enough') {
@@ -228,28 +230,23 @@ class LocalRateLimitFilter implements HttpFilter, FactsSource {
       return 'continue';
     }
     level.enforced.add(1);
-    this.#isRefused = true;
-    this.#callbacks.reply(level.refusal);
+    this.#callbacks.reply({ ...level.refusal, editHead: (reply) => this.#editRefusal(reply) });
     return 'stop';
   }
 
-  encodeHeaders(head: EditableHead): FilterStatus {
-    const level = this.#level;
-    if (level === null) return 'continue';
-    if (level.tellsLimits && this.#told !== null) this.#tellLimits(head, level, this.#told);
-    if (!this.#isRefused) return 'continue';
-    replaceField(head, level.context.headerNames.rateLimited, 'true');
+  #editRefusal(head: EditableHead): void {
+    const { context, responseEditor } = this.level;
+    replaceField(head, context.headerNames.rateLimited, 'true');
     this.#response = head;
-    level.responseEditor?.apply(head, this);
+    responseEditor?.apply(head, this);
     this.#response = null;
-    return 'continue';
   }
 
   #take(level: Level, head: RequestHead): 'enough' | 'short' | 'short in shadow' {
     const nowMs = level.context.sharedNowMs();
     const buckets = level.bucketsFor(this.#callbacks);
     const matched = level.matched(buckets, head, this.#callbacks, nowMs);
-    this.#told = matched[0]?.bucket ?? buckets.ofAll;
+    this.told = matched[0]?.bucket ?? buckets.ofAll;
     let inShadow = false;
     for (const { bucket, hits, isShadow } of matched) {
       if (bucket.take(hits, nowMs)) continue;
@@ -260,13 +257,23 @@ class LocalRateLimitFilter implements HttpFilter, FactsSource {
     if (takesDefault && buckets.ofAll?.take(1, nowMs) === false) return 'short';
     return inShadow ? 'short in shadow' : 'enough';
   }
+}
 
-  #tellLimits(head: EditableHead, { context }: Level, bucket: TokenBucket): void {
-    const nowMs = context.sharedNowMs();
+/** Where responses say how much is left: only these look at them. */
+class TellingFilter extends LocalRateLimitFilter {
+  encodeHeaders(head: EditableHead): FilterStatus {
+    const { told: bucket, level } = this;
+    if (bucket === null) return 'continue';
+    const nowMs = level.context.sharedNowMs();
     replaceField(head, 'x-ratelimit-limit', String(bucket.maxTokens));
     replaceField(head, 'x-ratelimit-remaining', String(bucket.remaining(nowMs)));
     replaceField(head, 'x-ratelimit-reset', String(Math.ceil(bucket.msToFill(nowMs) / 1000)));
+    return 'continue';
   }
+}
+
+function levelFor({ routeSettings }: FilterCallbacks, own: Level): Level {
+  return (routeSettings as readonly Level[])[0] ?? own;
 }
 
 export const LOCAL_RATE_LIMIT_FILTER: HttpFilterKind = {
@@ -276,6 +283,11 @@ export const LOCAL_RATE_LIMIT_FILTER: HttpFilterKind = {
   compileForRoute: (settings, context) => new Level(settings as LocalRateLimitSettings, context),
   compile(settings, context) {
     const own = new Level(settings as LocalRateLimitSettings, context);
-    return (callbacks) => new LocalRateLimitFilter(own, callbacks);
+    return (callbacks) => {
+      const level = levelFor(callbacks, own);
+      return level.tellsLimits
+        ? new TellingFilter(own, level, callbacks)
+        : new LocalRateLimitFilter(own, level, callbacks);
+    };
   },
 };

@@ -79,7 +79,7 @@ class RbacFilter implements HttpFilter {
 
   decodeHeaders(head: RequestHead): FilterStatus {
     const rbac = this.#rbac;
-    const [level = rbac.own] = this.#callbacks.routeSettings as readonly Level[];
+    const level = (this.#callbacks.routeSettings as readonly Level[])[0] ?? rbac.own;
     if (level.shadow !== null) this.#judgeShadow(level, level.shadow, head);
     if (level.rules === null) return 'continue';
     const { access, notes } = level.rules;
