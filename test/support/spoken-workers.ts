@@ -3,7 +3,8 @@
 import type { TestContext } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { FaultBoundary } from '../../src/base/fault-boundary.ts';
-import { WorkerPool, type WorkerService } from '../../src/control-plane/workers/worker-pool.ts';
+import { WorkerPool } from '../../src/control-plane/workers/worker-pool.ts';
+import type { WorkerService } from '../../src/control-plane/workers/worker-service.ts';
 import { Loggers } from '../../src/log/index.ts';
 import type { ListenerSnapshot, MainToWorker, WorkerToMain } from '../../src/snapshot/index.ts';
 import { ManualClock } from './manual-clock.ts';

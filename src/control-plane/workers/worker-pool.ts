@@ -2,7 +2,6 @@
 // (open-listeners.ts), and asks for the clusters of the moment, so that a worker started after a crash catches up by itself.
 
 import type { HeapInfo } from 'node:v8';
-import { formatAddress, type IpAddress } from '../../base/address.ts';
 import type { Clock } from '../../base/clock.ts';
 import { WeirError } from '../../base/errors.ts';
 import type { FaultBoundary } from '../../base/fault-boundary.ts';
@@ -10,11 +9,8 @@ import type { RuntimeTexts } from '../../base/runtime.ts';
 import type { Logger, Loggers } from '../../log/index.ts';
 import {
   type ClusterSnapshot,
-  type ConsecutiveKind,
-  type Demand,
   type DrainProgress,
   type DrainState,
-  type DynamicStatKey,
   type HostRefusal,
   type HostsUpdate,
   type InheritedSockets,
@@ -30,13 +26,8 @@ import {
   type SecuredChain,
   type SecuredTransport,
   type StreamReset,
-  type TapFile,
   type TapSession,
-  type TapTrace,
   type UpstreamTlsSettings,
-  type WorkerInit,
-  type WorkerToMain,
-  type WorkerWatchdog,
 } from '../../snapshot/index.ts';
 import type { ProfiledHeap, ProfileKind, ProfileOptions, RunningProfile } from '../profiling/profilers.ts';
 import { EngineQuestions } from './engine-questions.ts';
@@ -45,7 +36,9 @@ import { SocketQuestions } from './socket-questions.ts';
 import { StandingOrders } from './standing-orders.ts';
 import { UpdateConfirmations } from './update-confirmations.ts';
 import { type QueuedUpdate, UpdateQueue } from './update-queue.ts';
+import { WorkerReports } from './worker-reports.ts';
 import { WorkerRestarts } from './worker-restarts.ts';
+import type { WorkerService } from './worker-service.ts';
 import { type WorkerEvents, WorkerThread } from './worker-thread.ts';
 
 export interface WorkerPoolDependencies {
@@ -57,51 +50,9 @@ export interface WorkerPoolDependencies {
   readonly threadFlags?: readonly string[] | undefined;
 }
 
-/** What the workers work on, and whom the pool tells of their fate. */
-export interface WorkerService {
-  /** Compiled once, mapped by all; the rest of a worker's start values the pool knows itself. */
-  readonly shared: Pick<
-    WorkerInit,
-    | 'http1'
-    | 'http2'
-    | 'http2Block'
-    | 'statsModule'
-    | 'lbModule'
-    | 'sharedMemory'
-    | 'accessLogFiles'
-    | 'headerPrefix'
-    | 'localZone'
-    | 'localAddress'
-  >;
-  readonly watchdog: (workerIndex: number) => WorkerWatchdog;
-  /** Where it records the times of its event loop; null for nowhere. */
-  readonly loopBlock: (workerIndex: number) => number | null;
-  /** As they are now: a worker that starts later begins with the state of then. */
-  readonly clusters: () => Iterable<ClusterSnapshot>;
-  readonly routeTables: () => Iterable<PublishedRoutes>;
-  readonly discoveredFilters: () => Iterable<PublishedExtension>;
-  readonly scopeSets: () => Iterable<PublishedScopes>;
-  /** The cell of a stat that a worker has met first at run time. */
-  readonly dynamicStatCell: (key: DynamicStatKey) => number;
-  /** A checked host has asked to be left out. */
-  readonly onHostFailed: (cluster: string, recordAddress: number) => void;
-  /** A request wants a host that its worker does not know. @returns why it gets none; undefined when one is on its way, or being looked for. */
-  readonly onHostWanted: (cluster: string, address: IpAddress) => HostRefusal | undefined;
-  /** Requests wait for something. @param answer called once, when workers have been told of it, or it is not to be had. */
-  readonly onDemand: (demand: Demand, answer: (isThere: boolean) => void) => void;
-  /** A host has failed as often in a row as it may. */
-  readonly onHostFailedInRow: (cluster: string, recordAddress: number, kind: ConsecutiveKind) => void;
-  /** A worker has recorded something for a tap. @param dropped what it could not send before. */
-  readonly onTapTrace: (to: number | TapFile, trace: TapTrace, dropped: number) => void;
-  readonly onTapDropped: (from: number | 'files', count: number) => void;
-  /** A worker is gone for good: take back what it had added to gauges and shared counts. */
-  readonly onWorkerLost: (workerIndex: number) => void;
-  /** A worker has been started in the place of a lost one. */
-  readonly onWorkerRestarted: (workerIndex: number) => void;
-}
-
 /** A worker keeps the bound of a stop itself, and writes its access logs behind that; beyond this it hangs. */
 const LATE_MS = 2_000;
+
 export class WorkerPool {
   readonly #deps: WorkerPoolDependencies;
   readonly #log: Logger;
@@ -111,6 +62,7 @@ export class WorkerPool {
   readonly #confirmations: UpdateConfirmations;
   readonly #updates: UpdateQueue;
   readonly #socketQuestions = new SocketQuestions();
+  readonly #reports: WorkerReports;
   readonly #restarts: WorkerRestarts;
   #service: WorkerService | undefined;
   /** Why a thread ended before there was anything for it to do. */
@@ -134,6 +86,18 @@ export class WorkerPool {
       areStarting: () => this.#startup !== undefined,
       faults: deps.faults,
       log: this.#log,
+    });
+    this.#reports = new WorkerReports({
+      workers: this.#workers,
+      service: () => this.#service,
+      listeners: this.#listeners,
+      socketQuestions: this.#socketQuestions,
+      confirmations: this.#confirmations,
+      loggers: deps.loggers,
+      log: this.#log,
+      tell: (worker, message) => this.#tell(worker, message),
+      onReady: (worker) => this.#workerReady(worker),
+      onStopped: (worker) => this.#terminate(worker),
     });
     this.#engines = new EngineQuestions(this.#workers, deps.clock);
     this.#restarts = new WorkerRestarts(deps.concurrency, deps.clock, this.#log, (index) => this.#spawn(index));
@@ -401,7 +365,7 @@ export class WorkerPool {
     this.#updates.flush();
     const { faults, threadFlags } = this.#deps;
     const events: WorkerEvents = {
-      onMessage: (sender, message) => this.#receive(sender, message),
+      onMessage: (sender, message) => this.#reports.receive(sender, message),
       onEnd: (sender, reason, stack) => this.#workerEnded(sender, reason, stack),
     };
     const worker = new WorkerThread(index, events, faults, threadFlags);
@@ -461,87 +425,6 @@ export class WorkerPool {
   #tell(worker: WorkerThread, message: MainToWorker): void {
     this.#updates.flush();
     worker.send(message);
-  }
-
-  /** Before it has its work, a worker writes lines at most. */
-  #receive(worker: WorkerThread, message: WorkerToMain): void {
-    switch (message.type) {
-      case 'ready':
-        this.#workerReady(worker);
-        break;
-      case 'listening':
-        this.#listeners.opened(worker, message.listenerId, message.ports);
-        break;
-      case 'shared-sockets':
-        this.#socketQuestions.answered(message.question, worker.index, message.descriptors);
-        break;
-      case 'listen-failed':
-        this.#listeners.failed(worker, message.listenerId, message.reason);
-        break;
-      case 'dynamic-stat':
-        this.#answerDynamicStat(worker, message.key);
-        break;
-      case 'host-failed':
-        this.#service!.onHostFailed(message.cluster, message.recordAddress);
-        break;
-      case 'host-wanted':
-        this.#answerWanted(worker, message.cluster, message.address);
-        break;
-      case 'demand': {
-        const { question, demand } = message;
-        this.#service!.onDemand(demand, (isThere) =>
-          this.#tell(worker, { type: 'demand-answered', question, isThere }),
-        );
-        break;
-      }
-      case 'news': {
-        const { news } = message;
-        for (const other of this.#workers) if (other && other !== worker) this.#tell(other, { type: 'news', news });
-        worker.send({ type: 'news-taken' });
-        break;
-      }
-      case 'outlier':
-        this.#service!.onHostFailedInRow(message.cluster, message.recordAddress, message.kind);
-        break;
-      case 'applied':
-        this.#confirmations.confirmAll(message.generations, worker.index);
-        break;
-      case 'tap-trace':
-        this.#service!.onTapTrace(message.to, message.trace, message.dropped);
-        worker.send({ type: 'tap-taken', cost: message.cost });
-        break;
-      case 'tap-dropped':
-        this.#service!.onTapDropped(message.from, message.count);
-        break;
-      case 'log':
-        this.#logRecordsDropped(worker, message.dropped);
-        this.#deps.loggers.emit(message.record, worker.threadId);
-        worker.logRelay.taken(message.record);
-        break;
-      case 'log-dropped':
-        this.#logRecordsDropped(worker, message.count);
-        break;
-      case 'stopped':
-        this.#terminate(worker);
-        break;
-    }
-  }
-
-  #logRecordsDropped(worker: WorkerThread, count: number): void {
-    if (count === 0) return;
-    this.#deps.loggers.countDropped(count);
-    this.#log.warning(`${count} lines of worker ${worker.index} are missing here: the main thread was behind`);
-  }
-
-  #answerDynamicStat(worker: WorkerThread, key: DynamicStatKey): void {
-    worker.send({ type: 'dynamic-stat', key, cell: this.#service!.dynamicStatCell(key) });
-  }
-
-  /** A host that can be had reaches the worker as every other, if it is not on its way already. */
-  #answerWanted(worker: WorkerThread, cluster: string, address: IpAddress): void {
-    const reason = this.#service!.onHostWanted(cluster, address);
-    if (reason === undefined) return;
-    this.#tell(worker, { type: 'host-refused', cluster, address: formatAddress(address), reason });
   }
 
   #workerReady(worker: WorkerThread): void {
