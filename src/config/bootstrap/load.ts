@@ -31,6 +31,7 @@ import { checkImpliedExtensions, impliedByBootstrap } from './implied-extensions
 import { convertLogFormat } from './log-format.ts';
 import { completeNode, convertNode } from './node.ts';
 import { convertOverload } from './overload.ts';
+import { checkOwnSecrets } from './own-secrets.ts';
 import { convertRuntime } from './runtime.ts';
 import { bootstrapConversion, convertStaticResources } from './static-resources.ts';
 import { convertStats } from './stats.ts';
@@ -120,11 +121,14 @@ function convertBootstrap(
     findLogPathFault,
     accessLoggers: input.extensions?.accessLoggers,
   });
+  const resources = convertStaticResources(bootstrap, conversion);
+  const dynamicResources = convertDynamicResources(bootstrap, conversion);
+  checkOwnSecrets(resources.clusters, dynamicResources, faults);
   return {
     node,
     ...(admin === undefined ? {} : { admin }),
-    ...convertStaticResources(bootstrap, conversion),
-    dynamicResources: convertDynamicResources(bootstrap, conversion),
+    ...resources,
+    dynamicResources,
     discoverable: new DiscoverableResources(conversion, input.extensions, input.disabledExtensions),
     runtimeLayers,
     ...convertStats(bootstrap, faults),
