@@ -10,7 +10,7 @@ export interface DiscoveredMember<Published extends PublishedExtension = Publish
    * @returns what retires the one before it: that calls `onGone` once, when its last request has ended.
    */
   configure(published: Published | null): (onGone: () => void) => void;
-  /** A chain has been opened while one is in force that it cannot take in: it has none until another comes. */
+  /** It cannot take in the one in force, and goes on with the one that it has; where it has only just come, that is none: nobody goes past it. */
   onUnfit(error: unknown): void;
 }
 
@@ -45,7 +45,6 @@ export class DiscoveredFilters {
   /**
    * Takes the place of what there was of this id.
    * @param onGone called once, in a later turn, when nothing uses what there was, also where this cannot be taken in.
-   * @throws what makes a chain keep the one before; the others have taken it in.
    */
   publish(published: PublishedExtension, onGone: () => void): void {
     this.#configure(this.#slot(published.id), published, onGone);
@@ -58,7 +57,6 @@ export class DiscoveredFilters {
     this.#configure(slot, null, onGone);
   }
 
-  /** @throws the first of what members throw, when the others have taken it in: those keep what they had until another comes. */
   #configure(slot: Slot, published: PublishedExtension | null, onGone: () => void): void {
     slot.published = published;
     let left = slot.members.size + 1;
@@ -67,7 +65,6 @@ export class DiscoveredFilters {
       if (left === 0) onGone();
     };
     const retiring: (() => void)[] = [];
-    const failures: unknown[] = [];
     for (const [member, owed] of slot.members) {
       try {
         const retire = member.configure(published);
@@ -78,12 +75,11 @@ export class DiscoveredFilters {
         retiring.push(() => retire(onRetired));
       } catch (error) {
         owed.push(onOneGone);
-        failures.push(error);
+        member.onUnfit(error);
       }
     }
     for (const retire of retiring) retire();
     onOneGone();
-    if (failures.length > 0) throw failures[0];
   }
 
   #slot(id: number): Slot {
