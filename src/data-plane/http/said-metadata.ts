@@ -7,12 +7,15 @@ export class SaidMetadata {
   readonly #namespace: string;
   readonly #values: JsonObject;
   readonly #before: SaidMetadata | null;
+  /** How many sayings nobody has read, with this one. */
+  readonly count: number;
 
   /** @param before what was said before this, and has not been read yet. */
   constructor(namespace: string, values: JsonObject, before: SaidMetadata | null) {
     this.#namespace = namespace;
     this.#values = values;
     this.#before = before;
+    this.count = before === null ? 1 : before.count + 1;
   }
 
   /** Key by key beside what there is under its name; of one key what was said last counts. @param known stays as it is. */

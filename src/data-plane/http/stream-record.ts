@@ -35,6 +35,9 @@ import type { ReplyRules } from './reply-rules.ts';
 import type { RoutedStream } from './route-response-edits.ts';
 import { SaidMetadata } from './said-metadata.ts';
 
+/** Of filters, in dynamic metadata, before they are put together. */
+const MOST_UNREAD_SAYINGS = 16;
+
 const { downstream_rq_active, downstream_rq_time, downstream_rq_total } = HTTP_STATS.index;
 
 export const VIA_UPSTREAM = 'via_upstream';
@@ -209,16 +212,20 @@ export abstract class StreamRecord implements RoutedStream {
   }
 
   get dynamicMetadata(): Metadata | undefined {
-    if (this.#saidMetadata !== null) {
-      // Whoever has read it before keeps what there was.
-      this.#metadata = this.#saidMetadata.addedTo(this.#metadata);
-      this.#saidMetadata = null;
-    }
+    if (this.#saidMetadata !== null) this.#readMetadata();
     return this.#metadata;
+  }
+
+  #readMetadata(): void {
+    // Whoever has read it before keeps what there was.
+    this.#metadata = this.#saidMetadata!.addedTo(this.#metadata);
+    this.#saidMetadata = null;
   }
 
   addMetadata(namespace: string, values: JsonObject): void {
     this.#saidMetadata = new SaidMetadata(namespace, values, this.#saidMetadata);
+    // A filter may speak with each piece of a body.
+    if (this.#saidMetadata.count >= MOST_UNREAD_SAYINGS) this.#readMetadata();
   }
 
   /** What filters have said of the request, else of its connection. */
