@@ -5,6 +5,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { PACKAGE_ROOT } from '../src/base/package-root.ts';
+import { lackingExtensions } from '../src/config/proto/lacking-extensions.ts';
 import { describeType, protoSchema } from '../src/config/proto/root.ts';
 import { coverageFrom, type MessageCoverage, supportWith, type Verdict } from '../src/config/support/index.ts';
 import { EXTENSIONS } from '../src/extensions/control-registry.ts';
@@ -29,6 +30,9 @@ Every field that a bootstrap can reach, and what this build does with it.
 A field left at its default is never complained about. Messages that only refused or ignored fields lead to are
 not listed. Older (v2) names of fields and messages mean the ones listed here.
 `;
+
+const LEFT_OUT = `Whoever names one of these, by its name or by the type of its settings, is told so. Filters with \`is_optional\`, access
+logs and tracers are then left out with a warning, everything else is refused.`;
 
 function mark(verdict: Verdict): string {
   switch (verdict.kind) {
@@ -68,7 +72,12 @@ function render(): string {
   const sections = coverageFrom(messageType(BOOTSTRAP), supportWith(EXTENSIONS), messageType).filter(
     ({ fields }) => fields.length > 0,
   );
-  return [INTRODUCTION, ...sections.map(section)].join('\n');
+  return [INTRODUCTION, ...sections.map(section), renderLacking()].join('\n');
+}
+
+function renderLacking(): string {
+  const rows = lackingExtensions().map(({ names: [name], instead }) => `| \`proxy.${name}\` | ${instead} |`);
+  return `## Extensions that are left out\n\n${LEFT_OUT}\n\n| extension | what to do |\n|---|---|\n${rows.join('\n')}\n`;
 }
 
 const DOCUMENTS: readonly (readonly [file: string, render: () => string])[] = [

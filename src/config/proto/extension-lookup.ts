@@ -2,6 +2,7 @@
 // when a configuration does not name its own type.
 
 import { extensionPlace, extensionsOf, findExtension } from './extensions.ts';
+import { findLacking } from './lacking-extensions.ts';
 import { envoySpelling, type Generation } from './message-names.ts';
 import type { MessageReference, ProtoSchema } from './root.ts';
 
@@ -15,6 +16,8 @@ export interface ExtensionSlot {
   readonly isUpstream: boolean;
   /** One of a list of which the first that this build has counts: one that nobody knows makes room for the next. */
   readonly isChoice: boolean;
+  /** `is_optional`: one that nobody knows is left out. */
+  readonly isOptional: boolean;
 }
 
 export interface NamedExtension extends MessageReference {
@@ -47,7 +50,7 @@ export function lookUpExtension(
   const place = extensionPlace(slot.holder, slot.field, slot.isUpstream);
   if (place === undefined) return 'open';
   const extension = findExtension(place.category, name);
-  if (extension === undefined) return 'unknown';
+  if (extension === undefined) return slot.isOptional ? 'open' : 'unknown';
   const config = place.isPerRoute ? extension.perRouteConfig : extension.config;
   const found = schema.find(config);
   if (found === undefined) return 'open';
@@ -55,10 +58,12 @@ export function lookUpExtension(
 }
 
 /** Whether a configuration without a message in our schema may stand here; others say more about it. */
-export function mayBeUnknown(slot: ExtensionSlot, name: string): boolean {
-  if (slot.isChoice) return true;
+export function mayBeUnknown(slot: ExtensionSlot, name: string, typeUrl: string): boolean {
+  if (slot.isChoice || slot.isOptional) return true;
   const place = extensionPlace(slot.holder, slot.field, slot.isUpstream);
-  return place !== undefined && findExtension(place.category, name)?.config === 'undescribed';
+  if (place === undefined) return false;
+  const lacking = findLacking(typeUrl)?.names[0] ?? '';
+  return [name, `proxy.${lacking}`].some((each) => findExtension(place.category, each)?.config === 'undescribed');
 }
 
 /** Names to suggest in place of an unknown one, in the spelling that the unknown one uses. */

@@ -14,6 +14,7 @@ import { packAny, TYPED_STRUCTS } from './any.ts';
 import { type ExtensionSlot, extensionNamesFor, lookUpExtension, mayBeUnknown } from './extension-lookup.ts';
 import { expected } from './json-scalars.ts';
 import { isWellKnown } from './json-well-known.ts';
+import { describeLacking, findLacking } from './lacking-extensions.ts';
 import { isNull } from './message-builder.ts';
 import type { Generation } from './message-names.ts';
 import { INVALID, type Invalid, type ReadContext, suggest } from './read-context.ts';
@@ -70,7 +71,7 @@ function readUnknown(
   slot: ExtensionSlot | undefined,
   name: ExtensionName | undefined,
 ): Message | Invalid {
-  const isWelcome = slot !== undefined && name !== undefined && mayBeUnknown(slot, name.name);
+  const isWelcome = slot !== undefined && name !== undefined && mayBeUnknown(slot, name.name, typeUrl);
   return isWelcome ? anyType(context).create({ type_url: typeUrl }) : unknownTypeUrl(context, typeUrl, offset, name);
 }
 
@@ -186,6 +187,8 @@ export function unknownTypeUrl(
   offset: number,
   name: ExtensionName | undefined,
 ): Invalid {
+  const lacking = findLacking(typeUrl);
+  if (lacking !== undefined) return context.fault(describeLacking(lacking, typeUrl, name?.name), offset);
   if (name === undefined) return context.fault(`unknown type URL ${quote(typeUrl)}`, offset);
   const message = `Didn't find a registered implementation for name: '${name.name}' with type URL: '${typeUrl}'`;
   return context.fault(message, offset);

@@ -1,6 +1,9 @@
 // Every extension name that a configuration may hold, by category. Names are written without the leading
 // `proxy.`; the first is canonical, the others are what older configurations call it. A name without a row
-// is unknown; a row says nothing about whether weir implements the extension.
+// is unknown; a row says nothing about whether weir implements the extension. Those that it does not have are in
+// lacking-extensions.ts.
+
+import { LACKING, type LackingExtension } from './lacking-extensions.ts';
 
 /** As `--disable-extensions` and the node's extension list spell categories. */
 export type ExtensionCategory =
@@ -49,14 +52,13 @@ const row = (config: string, canonical: string, ...others: string[]): ExtensionR
   config,
 });
 
-const refused = (instead: string, canonical: string, ...others: string[]): ExtensionRow => ({
-  ...row('undescribed', canonical, ...others),
+const lackingRow = ({ names, instead }: LackingExtension): ExtensionRow => ({
+  ...row('undescribed', ...names),
   instead,
 });
 
 const perRoute = (message: string, base: ExtensionRow): ExtensionRow => ({ ...base, perRoute: message });
 
-const OWN_FILTER = 'a filter of your own can do what it does (docs/filters.md)';
 const NETWORK = 'extensions.filters.network';
 const HTTP = 'extensions.filters.http';
 const LISTENER = 'extensions.filters.listener';
@@ -82,9 +84,7 @@ const NETWORK_FILTERS: Rows = [
   ),
   row(`${NETWORK}.connection_limit.v3.ConnectionLimit`, 'filters.network.connection_limit'),
   row(`${NETWORK}.ratelimit.v3.RateLimit`, 'filters.network.ratelimit', 'ratelimit'),
-  refused('rbac judges by certificates', 'filters.network.client_ssl_auth', 'client_ssl_auth'),
   row(`${NETWORK}.ext_authz.v3.ExtAuthz`, 'filters.network.ext_authz', 'ext_authz'),
-  refused('tcp_proxy carries it, without statistics of its commands', 'filters.network.mongo_proxy', 'mongo_proxy'),
   row(`${NETWORK}.redis_proxy.v3.RedisProxy`, 'filters.network.redis_proxy', 'redis_proxy'),
 ];
 
@@ -110,24 +110,13 @@ const HTTP_FILTERS: Rows = [
   row(`${HTTP}.grpc_web.v3.GrpcWeb`, 'filters.http.grpc_web', 'grpc_web'),
   row(`${HTTP}.grpc_http1_bridge.v3.Config`, 'filters.http.grpc_http1_bridge', 'grpc_http1_bridge'),
   row(`${HTTP}.grpc_stats.v3.FilterConfig`, 'filters.http.grpc_stats'),
-  row('undescribed', 'filters.http.ip_tagging', 'ip_tagging'),
-  refused(OWN_FILTER, 'filters.http.lua', 'lua'),
-  refused(OWN_FILTER, 'filters.http.wasm'),
-  refused(OWN_FILTER, 'filters.http.golang'),
-  refused(OWN_FILTER, 'filters.http.dynamic_modules'),
-  refused('a filter of your own can call a cluster (docs/filters.md)', 'filters.http.ext_proc'),
-  refused('jwt_authn verifies tokens, and ext_authz asks a service that logs users in', 'filters.http.oauth2'),
   perRoute(`${HTTP}.on_demand.v3.PerRouteConfig`, row(`${HTTP}.on_demand.v3.OnDemand`, 'filters.http.on_demand')),
-  row('undescribed', 'filters.http.admission_control'),
   row(`${HTTP}.cache.v3.CacheConfig`, 'filters.http.cache'),
-  refused('match_delegate passes single filters over', 'filters.http.composite'),
   row(`${HTTP}.custom_response.v3.CustomResponse`, 'filters.http.custom_response'),
   perRoute(
     `${HTTP}.stateful_session.v3.StatefulSessionPerRoute`,
     row(`${HTTP}.stateful_session.v3.StatefulSession`, 'filters.http.stateful_session'),
   ),
-  row('undescribed', 'filters.http.squash', 'squash'),
-  row('undescribed', 'filters.http.dynamo', 'http_dynamo_filter'),
   perRoute(
     `${HTTP}.ext_authz.v3.ExtAuthzPerRoute`,
     row(`${HTTP}.ext_authz.v3.ExtAuthz`, 'filters.http.ext_authz', 'ext_authz'),
@@ -208,7 +197,6 @@ const ACCESS_LOGGERS: Rows = [
   row('extensions.access_loggers.stream.v3.StdoutAccessLog', 'access_loggers.stdout', 'stdout_access_log'),
   row('extensions.access_loggers.stream.v3.StderrAccessLog', 'access_loggers.stderr', 'stderr_access_log'),
   row('extensions.access_loggers.open_telemetry.v3.OpenTelemetryAccessLogConfig', 'access_loggers.open_telemetry'),
-  row('undescribed', 'access_loggers.wasm'),
 ];
 
 const STATS_SINKS: Rows = [
@@ -237,7 +225,7 @@ const RETRY_HOST = 'extensions.retry.host';
 const HTTP_OPTIONS = 'extensions.upstreams.http.v3.HttpProtocolOptions';
 const TCP_OPTIONS = 'extensions.upstreams.tcp.v3.TcpProtocolOptions';
 
-export const EXTENSIONS: Readonly<Record<ExtensionCategory, Rows>> = {
+const PRESENT: Readonly<Record<ExtensionCategory, Rows>> = {
   access_loggers: ACCESS_LOGGERS,
   clusters: [
     row('none', 'cluster.static'),
@@ -268,7 +256,6 @@ export const EXTENSIONS: Readonly<Record<ExtensionCategory, Rows>> = {
   health_checkers: [row('extensions.health_checkers.redis.v3.Redis', 'health_checkers.redis')],
   'http.cache': [
     row('extensions.http.cache.simple_http_cache.v3.SimpleHttpCacheConfig', 'extensions.http.cache.simple'),
-    row('undescribed', 'extensions.http.cache.file_system_http_cache'),
   ],
   'http.stateful_session': [
     row('extensions.http.stateful_session.cookie.v3.CookieBasedSessionState', 'http.stateful_session.cookie'),
@@ -323,11 +310,6 @@ export const EXTENSIONS: Readonly<Record<ExtensionCategory, Rows>> = {
     row('config.trace.v3.ZipkinConfig', 'tracers.zipkin', 'zipkin'),
     row('config.trace.v3.OpenTelemetryConfig', 'tracers.opentelemetry'),
     row('config.trace.v3.DatadogConfig', 'tracers.datadog', 'datadog'),
-    row('undescribed', 'tracers.lightstep', 'lightstep'),
-    row('undescribed', 'tracers.dynamic_ot', 'dynamic.ot'),
-    row('undescribed', 'tracers.opencensus'),
-    row('undescribed', 'tracers.skywalking'),
-    row('undescribed', 'tracers.xray'),
   ],
   'transport_sockets.downstream': DOWNSTREAM_SOCKETS,
   'transport_sockets.upstream': UPSTREAM_SOCKETS,
@@ -337,3 +319,12 @@ export const EXTENSIONS: Readonly<Record<ExtensionCategory, Rows>> = {
     row(`${NETWORK}.redis_proxy.v3.RedisProtocolOptions`, 'filters.network.redis_proxy', 'redis_proxy'),
   ],
 };
+
+const rowsOf = (category: ExtensionCategory): Rows => [
+  ...PRESENT[category],
+  ...(LACKING[category] ?? []).map(lackingRow),
+];
+
+export const EXTENSIONS = Object.fromEntries(
+  Object.keys(PRESENT).map((category) => [category, rowsOf(category as ExtensionCategory)]),
+) as Readonly<Record<ExtensionCategory, Rows>>;

@@ -107,7 +107,7 @@ export class JsonReader {
     entry: MapEntry,
     around: MapNode,
   ): void {
-    const slot = context.slot('typed_config');
+    const slot = context.slot('typed_config', isOptional(around));
     const name = extensionName(around);
     const typedConfig = plan.slot!.typedConfig;
     if (field === typedConfig) {
@@ -128,7 +128,7 @@ export class JsonReader {
     if (name === undefined) return;
     const empty: MapNode = { kind: 'map', offset: node.offset, entries: [] };
     context.push(typedConfig.name);
-    const read = readByName(context, context.slot('typed_config'), name, empty);
+    const read = readByName(context, context.slot('typed_config', isOptional(node)), name, empty);
     context.pop();
     if (read !== KEEP_AS_WRITTEN) builder.set(typedConfig, read);
   }
@@ -178,6 +178,11 @@ function readExtensionEntry(
     else builder.setMapEntry(typedMap, entry.key, typed);
   }
   context.pop();
+}
+
+function isOptional(slot: MapNode): boolean {
+  const said = (entryOf(slot, 'is_optional') ?? entryOf(slot, 'isOptional'))?.value;
+  return said?.kind === 'scalar' && said.text === 'true';
 }
 
 function extensionName(slot: MapNode): ExtensionName | undefined {

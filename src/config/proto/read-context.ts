@@ -86,10 +86,10 @@ export class ReadContext {
   }
 
   /** The place of an extension in `field` of the message being read. */
-  slot(field: string): ExtensionSlot {
+  slot(field: string, isOptional = false): ExtensionSlot {
     const holder = this.#holders.at(-1)!.fullName.slice(1);
     const isUpstream = this.#holders.some((type) => type.fullName === CLUSTER);
-    return { holder, field, isUpstream, isChoice: this.#holders.at(-2)?.fullName === CHOICE };
+    return { holder, field, isUpstream, isChoice: this.#holders.at(-2)?.fullName === CHOICE, isOptional };
   }
 
   /** How a fault calls a value that has been written here. */

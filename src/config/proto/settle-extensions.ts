@@ -143,7 +143,7 @@ function reportOpaque(
 ): Message {
   const isKnown = context.schema.find(any.type_url) !== undefined;
   if (isKnown) context.fault(`value cannot be decoded as ${any.type_url}`, -1);
-  else if (slot !== undefined && name !== undefined && !mayBeUnknown(slot, name.name)) {
+  else if (slot !== undefined && name !== undefined && !mayBeUnknown(slot, name.name, any.type_url)) {
     unknownTypeUrl(context, any.type_url, -1, name);
   }
   return any;
@@ -180,7 +180,7 @@ function slotFields(type: Type): SlotFields | undefined {
 
 /** Gives the slot its typed Any and takes the opaque configuration away. */
 function settleSlot(context: ReadContext, fields: SlotFields, message: OpenMessage): void {
-  const slot = context.slot('typed_config');
+  const slot = context.slot('typed_config', message.is_optional === true);
   const name = typeof message.name === 'string' && message.name !== '' ? { name: message.name, offset: -1 } : undefined;
   const { config, typed_config: typedConfig } = message as { config?: Message; typed_config?: Message & AnyMessage };
   if (typedConfig != null) {

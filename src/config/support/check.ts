@@ -4,6 +4,7 @@
 
 import type { Field, Type } from 'protobufjs';
 import { type ExtensionPlace, extensionPlace, findExtension } from '../proto/extensions.ts';
+import { describeLacking, findLacking, IS_LACKING } from '../proto/lacking-extensions.ts';
 import type { FieldOptions } from '../proto/options.ts';
 import { openExtension } from '../resources/extension.ts';
 import type { FaultSink } from '../resources/fault-sink.ts';
@@ -34,7 +35,6 @@ type Visit<Value> = (value: Value, at: string, report: SupportReport) => void;
 /** Of what is inside a field that is supported as a whole: only deprecated fields are looked for there. */
 const WHOLE = 'whole';
 const SUPPORTED_WHOLE = supportedWhole();
-const IS_LACKING = 'is not supported by this build';
 
 export class SupportCheck {
   readonly #table: SupportTable;
@@ -118,7 +118,7 @@ export class SupportCheck {
       return eachValue<Any>(field, (any, at, report) => {
         if (this.#enterExtension(types, any, at, report)) {
           if (isDisabled(field, any, at, report)) report.add('error', at, `${quote(any.type_url)} ${IS_DISABLED}`);
-        } else if (severity !== 'left') report.add(severity, at, `${quote(any.type_url)} ${IS_LACKING}`);
+        } else if (severity !== 'left') report.add(severity, at, lacking(any.type_url, any, undefined));
       });
     }
     // Beside the name that it goes with; any other field holds an extension of its own, or none.
@@ -138,7 +138,7 @@ export class SupportCheck {
         return;
       }
       if (severity === 'left') return;
-      const text = lacking(shown, placeOf(field, anyAt));
+      const text = lacking(shown, any, placeOf(field, anyAt));
       if (holder.is_optional === true) report.add('warning', place, `${text}; it is left out, being optional`);
       else report.add(severity, place, severity === 'error' ? text + (note && `: ${note}`) : `${text}; ${note}`);
     };
@@ -202,10 +202,12 @@ function consequence({ severity, note }: UnsupportedVerdict | LimitedVerdict): s
   return note && `: ${note}`;
 }
 
-/** @param place where it stands. */
-function lacking(extension: string, place: ExtensionPlace | undefined): string {
-  const instead = (place && findExtension(place.category, extension)?.instead) || '';
-  return `${quote(extension)} ${IS_LACKING}${instead && `: ${instead}`}`;
+/** @param name or type of what is configured. @param place where it stands. */
+function lacking(name: string, any: Any | null, place: ExtensionPlace | undefined): string {
+  const byType = any === null ? undefined : findLacking(any.type_url);
+  if (byType !== undefined) return describeLacking(byType, any!.type_url, name === any!.type_url ? '' : name);
+  const instead = (place && findExtension(place.category, name)?.instead) || '';
+  return `${quote(name)} ${IS_LACKING}${instead && `: ${instead}`}`;
 }
 
 /** A probe that visits every value of a field: the one, those of a list, or those of a map. */

@@ -29,10 +29,7 @@ export const TRACING_SUPPORT: SupportTable = {
     fields: {
       name: supported(),
       config: supported(READ_AS_TYPED),
-      typed_config: extensionsElseWarned(
-        [],
-        'nobody is told of these requests: the tracers of this build are opentelemetry, zipkin and datadog',
-      ),
+      typed_config: extensionsElseWarned([], 'nobody is told of these requests'),
     },
   },
   'proxy.config.route.v3.Tracing': {

@@ -308,7 +308,7 @@ it('a logger that this build lacks is left out with a warning', () => {
   const wasm = { name: 'envoy.access_loggers.wasm' };
   assert.deepEqual(faultsOf(wasm), []);
   assert.deepEqual(faultsOf(wasm, 'warning'), [
-    `${LOG}: "envoy.access_loggers.wasm" is not supported by this build; this access log is not written`,
+    `${LOG}: "envoy.access_loggers.wasm" is not supported by this build: file, stdout, stderr, http_grpc, tcp_grpc and open_telemetry are there; this access log is not written`,
   ]);
   assert.equal(logsOf(wasm, fileLog()).length, 1);
 });

@@ -21,7 +21,7 @@ describe('a stats sink', () => {
     assert.equal(fault?.severity, 'error');
     assert.equal(fault.path, 'stats_sinks[0].typed_config');
     assert.match(fault.message, /envoy\.stat_sinks\.wasm/);
-    assert.equal(fault.line, 4);
+    assert.equal(fault.line, 3);
   });
 
   it('is known by either generation of its message and by its name alone', () => {

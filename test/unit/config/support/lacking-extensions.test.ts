@@ -2,7 +2,19 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { faultTexts, load } from '../../../support/bootstrap.ts';
+import { lackingExtensions } from '../../../../src/config/proto/lacking-extensions.ts';
+import { protoSchema } from '../../../../src/config/proto/root.ts';
+import {
+  clusterNamed,
+  faultTexts,
+  type JsonObject,
+  listenerWith,
+  load,
+  tcpFilter,
+  withClusters,
+  withListeners,
+  withRoutes,
+} from '../../../support/bootstrap.ts';
 import { withHttpFilter } from '../../../support/filter-config.ts';
 
 const AT = 'static_resources.listeners[0].filter_chains[0].filters[0].typed_config.http_filters[0].typed_config: ';
@@ -29,11 +41,38 @@ describe('an HTTP filter that is not there', () => {
     }
   });
 
-  it('is refused by its name alone where nothing else would do', () => {
-    for (const kind of ['admission_control', 'ip_tagging']) {
-      const name = `envoy.filters.http.${kind}`;
-      assert.equal(saidOf(name, `${kind}.v3.Config`), `"${name}" is not supported by this build`);
-    }
+  it('is found by the type of its settings, whatever it is called', () => {
+    const said = 'is not supported by this build: a filter of your own can do what it does (docs/filters.md)';
+    assert.equal(saidOf('greeting', 'lua.v3.Lua'), `"greeting" (envoy.extensions.filters.http.lua.v3.Lua) ${said}`);
+    const older = withHttpFilter('greeting', 'envoy.config.filter.http.lua.v2.Lua', {});
+    assert.equal(
+      faultTexts(load(older))[0]!.replace(AT, ''),
+      `"greeting" (envoy.config.filter.http.lua.v2.Lua) ${said}`,
+    );
+  });
+
+  it('is found in a TypedStruct', () => {
+    const struct = withHttpFilter('greeting', 'xds.type.v3.TypedStruct', {
+      type_url: 'type.googleapis.com/envoy.extensions.filters.http.lua.v3.Lua',
+      value: { inline_code: '' },
+    });
+    assert.match(faultTexts(load(struct))[0]!, /"greeting" \(envoy\.extensions\.filters\.http\.lua\.v3\.Lua\) is not/);
+  });
+
+  it('is not mistaken for another by its name alone', () => {
+    const text = JSON.stringify(withHttpFilter('envoy.filters.http.kill_request', 'x', {}));
+    const [said] = faultTexts(load(JSON.parse(text.replace(',"typed_config":{"@type":"type.googleapis.com/x"}', ''))));
+    assert.match(said!, /"envoy\.filters\.http\.kill_request" is not supported by this build: POST \/quitquitquit/);
+  });
+
+  it('that nobody knows is left out where it is optional', () => {
+    const text = JSON.stringify(withHttpFilter('magic', 'acme.filters.Magic', { spell: 'open' }));
+    const result = load(JSON.parse(text.replace('{"name":"magic"', '{"is_optional":true,"name":"magic"')));
+    assert.deepEqual(faultTexts(result, 'error'), []);
+    assert.equal(
+      faultTexts(result, 'warning')[0]!.replace(AT, ''),
+      '"magic" is not supported by this build; it is left out, being optional',
+    );
   });
 
   it('is left out where it is optional', () => {
@@ -45,5 +84,106 @@ describe('an HTTP filter that is not there', () => {
     const result = load(JSON.parse(text));
     assert.deepEqual(faultTexts(result, 'error'), []);
     assert.match(faultTexts(result, 'warning')[0]!, /\(docs\/filters\.md\); it is left out, being optional$/);
+  });
+});
+
+describe('an extension that is not there', () => {
+  const type = (name: string, fields: JsonObject = {}): JsonObject => ({
+    '@type': `type.googleapis.com/${name}`,
+    ...fields,
+  });
+  const extension = (name: string, fields: JsonObject = {}): JsonObject => ({
+    name: 'mine',
+    typed_config: type(`envoy.extensions.${name}`, fields),
+  });
+  const ofRoute = (fields: JsonObject): JsonObject =>
+    withRoutes({
+      virtual_hosts: [
+        { name: 'all', domains: ['*'], routes: [{ match: { prefix: '/' }, route: { cluster: 'web' }, ...fields }] },
+      ],
+    });
+  const ofCluster = (fields: JsonObject): JsonObject => withClusters(clusterNamed('web', fields));
+
+  const CASES: Readonly<Record<string, readonly [JsonObject, RegExp]>> = {
+    'a network filter': [
+      withListeners(listenerWith([extension('filters.network.thrift_proxy.v3.ThriftProxy')])),
+      /tcp_proxy carries it, to one cluster$/,
+    ],
+    'a listener filter': [
+      withListeners(listenerWith([tcpFilter({})], { listener_filters: [extension('filters.listener.wasm.v3.Wasm')] })),
+      /rbac and ext_authz judge connections/,
+    ],
+    'a filter of datagrams': [
+      withListeners(
+        listenerWith([tcpFilter({})], { listener_filters: [extension('filters.udp.dns_filter.v3.DnsFilterConfig')] }),
+      ),
+      /a DNS server behind udp_proxy can answer$/,
+    ],
+    'a transport socket': [
+      ofCluster({ transport_socket: extension('transport_sockets.tcp_stats.v3.Config') }),
+      /write the socket inside it alone/,
+    ],
+    'a type of cluster': [
+      ofCluster({ cluster_type: extension('clusters.composite.v3.ClusterConfig') }),
+      /aggregate goes through clusters in their order$/,
+    ],
+    'a health checker': [
+      ofCluster({
+        health_checks: [
+          {
+            timeout: '1s',
+            interval: '1s',
+            unhealthy_threshold: 1,
+            healthy_threshold: 1,
+            custom_health_check: extension('health_checkers.thrift.v3.Thrift'),
+          },
+        ],
+      }),
+      /tcp_health_check asks whether hosts accept connections$/,
+    ],
+    'a resolver': [
+      ofCluster({
+        typed_dns_resolver_config: extension('network.dns_resolver.getaddrinfo.v3.GetAddrInfoDnsResolverConfig'),
+      }),
+      /without it names are asked of the servers/,
+    ],
+    'a sink of statistics': [{ stats_sinks: [extension('stat_sinks.wasm.v3.Wasm')] }, /dog_statsd/],
+    'a monitor': [
+      {
+        overload_manager: {
+          resource_monitors: [extension('resource_monitors.cpu_utilization.v3.CpuUtilizationConfig')],
+        },
+      },
+      /cgroup_memory/,
+    ],
+    'a matcher by CEL': [
+      ofRoute({
+        route: {
+          cluster: 'web',
+          rate_limits: [{ actions: [{ extension: extension('rate_limit_descriptors.expr.v3.Descriptor') }] }],
+        },
+      }),
+      /there is no CEL; header_value_match/,
+    ],
+    'a library': [
+      withHttpFilter('compressor', 'envoy.extensions.filters.http.compressor.v3.Compressor', {
+        compressor_library: extension('compression.qatzip.compressor.v3alpha.Qatzip'),
+      }),
+      /gzip, brotli and zstd are there$/,
+    ],
+  };
+  for (const [what, [bootstrap, sentence]] of Object.entries(CASES)) {
+    it(`is refused by name and type, with what to do: ${what}`, () => {
+      const said = faultTexts(load(bootstrap)).find((text) => text.includes('"mine" (envoy.extensions.'));
+      assert.ok(said, faultTexts(load(bootstrap)).join('\n'));
+      assert.match(said, / is not supported by this build: /);
+      assert.match(said, sentence);
+    });
+  }
+
+  it('has types of its own, which lead to nothing that is there', () => {
+    for (const { names, types } of lackingExtensions()) {
+      for (const each of types) assert.equal(protoSchema().find(each), undefined, `${names[0]}: ${each}`);
+    }
   });
 });
