@@ -3,7 +3,7 @@
 
 import type { Message, Type } from 'protobufjs/light.js';
 import { MapKey } from '../source/field-path.ts';
-import type { ValueNode } from '../source/node.ts';
+import { entryOf, type MapNode, type ValueNode } from '../source/node.ts';
 import { expected, scalarReader, setEntry, toLong } from './json-scalars.ts';
 import { INVALID, type Invalid, type ReadContext, type ValueReader } from './read-context.ts';
 
@@ -62,6 +62,7 @@ function scalarText(node: ValueNode): string | undefined {
 
 function durationReader(type: Type): ValueReader {
   return (context, node) => {
+    if (node.kind === 'map') return durationOfParts(context, type, node);
     const match = DURATION.exec(scalarText(node) ?? '');
     if (match === null) return expected(context, 'a duration in seconds such as "0.25s"', node);
     const [, sign, whole, fraction] = match;
@@ -72,6 +73,23 @@ function durationReader(type: Type): ValueReader {
     }
     return secondsAndNanos(type, sign === '-' ? -seconds : seconds, sign === '-' ? -nanos : nanos);
   };
+}
+
+/** `{ seconds: 300 }`, as some configurations write them. */
+function durationOfParts(context: ReadContext, type: Type, node: MapNode): Message | Invalid {
+  const seconds = wholeOf(node, 'seconds');
+  const nanos = wholeOf(node, 'nanos');
+  const other = node.entries.some(({ key }) => key !== 'seconds' && key !== 'nanos');
+  const isWhole = Math.abs(seconds) <= MAX_SECONDS && Math.abs(nanos) < 1e9 && seconds * nanos >= 0;
+  if (other || !isWhole) return expected(context, 'a duration in seconds such as "0.25s"', node);
+  return secondsAndNanos(type, seconds, nanos);
+}
+
+/** @returns NaN for what is no whole number. */
+function wholeOf(map: MapNode, key: string): number {
+  const value = entryOf(map, key)?.value;
+  if (value === undefined) return 0;
+  return value.kind === 'scalar' && /^-?\d+$/.test(value.text) ? Number(value.text) : Number.NaN;
 }
 
 /** Fields at their default stay unset, as they do when the binary form is decoded. */

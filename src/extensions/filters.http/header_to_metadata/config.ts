@@ -15,8 +15,6 @@ const CONFIG = 'proxy.extensions.filters.http.header_to_metadata.v3.Config';
 const RULE = 'proxy.extensions.filters.http.header_to_metadata.v3.Config.Rule';
 const PAIR = 'proxy.extensions.filters.http.header_to_metadata.v3.Config.KeyValuePair';
 const OWN_NAMESPACE = 'envoy.filters.http.header_to_metadata';
-/** What chooses subsets of hosts in the reference. */
-const BALANCER_NAMESPACES: ReadonlySet<string> = new Set(['envoy.lb', 'proxy.lb']);
 // By the numbers of their enums.
 const NUMBER = 1;
 const BASE64 = 1;
@@ -41,7 +39,7 @@ export const HEADER_TO_METADATA: HttpFilterManifest = {
     [PAIR]: {
       otherwise: rejected(),
       fields: {
-        metadata_namespace: supported('envoy.lb does not choose subsets of hosts'),
+        metadata_namespace: supported('envoy.lb chooses among subsets of hosts'),
         key: supported(),
         value: supported(),
         regex_value_rewrite: supported(),
@@ -94,9 +92,6 @@ function convertPair(pair: PairMessage, at: string, { faults }: Conversion): Met
   const { metadata_namespace: namespace, regex_value_rewrite: rewrite } = pair;
   if (pair.value !== '' && rewrite !== null) {
     faults.error(`${at}.regex_value_rewrite`, 'cannot be given together with value');
-  }
-  if (BALANCER_NAMESPACES.has(namespace)) {
-    faults.warning(`${at}.metadata_namespace`, `"${namespace}" does not choose subsets of hosts in this build`);
   }
   return {
     namespace: namespace || OWN_NAMESPACE,

@@ -94,6 +94,23 @@ describe('values', () => {
     });
   });
 
+  test('durations may be written by their parts', () => {
+    const text = `
+      connect_timeout: { seconds: 300 }
+      dns_refresh_rate: { seconds: '2', nanos: 500000000 }
+      cleanup_interval: { seconds: -1, nanos: -1 }
+    `;
+    assert.deepEqual(json(CLUSTER, text), {
+      connectTimeout: '300s',
+      dnsRefreshRate: '2.500s',
+      cleanupInterval: '-1.000000001s',
+    });
+    for (const parts of ['{ minutes: 1 }', '{ seconds: 0.5 }', '{ seconds: 1, nanos: -1 }', '{ nanos: 1000000000 }']) {
+      assert.match(faults(CLUSTER, `connect_timeout: ${parts}`)[0]!, /expected a duration in seconds such as/, parts);
+    }
+    assert.equal(faults(CLUSTER, 'connect_timeout: { seconds: 315576000001 }').length, 1);
+  });
+
   test('durations and timestamps out of shape or range are refused', () => {
     for (const text of ['5', '5s5', '1m', '.5s', '1.0000000001s', '9999999999999s', '315576000001s']) {
       assert.equal(faults(CLUSTER, `connect_timeout: ${text}`).length, 1, text);

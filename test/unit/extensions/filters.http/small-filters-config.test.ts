@@ -50,9 +50,7 @@ test('rules that make metadata of headers are refused by the name of the field',
   const balancer = {
     request_rules: [{ header: 'a', on_header_present: { ...present, metadata_namespace: 'envoy.lb' } }],
   };
-  assert.deepEqual(filterFaults('header_to_metadata', FROM_HEADERS, balancer, 'warning'), [
-    'request_rules[0].on_header_present.metadata_namespace: "envoy.lb" does not choose subsets of hosts in this build',
-  ]);
+  assert.deepEqual(filterFaults('header_to_metadata', FROM_HEADERS, balancer, 'warning'), []);
   const name = 'envoy.filters.http.header_to_metadata';
   const entry = { '@type': `type.googleapis.com/${FROM_HEADERS}` };
   const [fault] = faultTexts(load(withHttpFilter(name, FROM_HEADERS, {}, { [name]: entry })));
