@@ -104,6 +104,24 @@ describe('a cluster of Redis servers', () => {
     const updates = (await weir.stat('cluster.ring.update_success')) ?? 0;
     assert.ok(updates > ((await weir.stat('cluster.ring.update_no_rebuild')) ?? 0));
   });
+
+  it('is found where servers call each other by names', async () => {
+    const isNamed = async (): Promise<boolean> => {
+      const slots = await Promise.all(servers.map(({ cli }) => cli('cluster', 'slots')));
+      return slots.every((text) => servers.every(({ port }) => text.includes(`localhost\n${port}`)));
+    };
+    for (const { cli } of servers) {
+      await cli('config', 'set', 'cluster-announce-hostname', 'localhost');
+      await cli('config', 'set', 'cluster-preferred-endpoint-type', 'hostname');
+    }
+    await untilEqual(true, isNamed, 'all know the names of all');
+    const { weir, port } = await startRedisProxy({ ring: [servers[0]!.port] }, redisFilter(), ofRedis());
+    await using _ = weir;
+    assert.equal(await redisCli(port, 'mset', ...KEYS.flatMap((key) => [key, key])), 'OK');
+    assert.equal(await redisCli(port, 'mget', ...KEYS), KEYS.join('\n'));
+    assert.equal(await weir.stat('cluster.ring.membership_total'), 3);
+    assert.match(await weir.admin('/clusters'), /127\.0\.0\.1:\d+::hostname::localhost/);
+  });
 });
 
 it('servers that say nothing of a cluster leave none behind, and are asked again', async () => {

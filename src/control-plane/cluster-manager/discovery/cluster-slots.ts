@@ -8,6 +8,8 @@ import { arrayItems, integerOf, lineOf, RespError, stringOf } from '../../../bas
 
 export interface RedisServer {
   readonly ip: string;
+  /** By which others call it; empty where they do so by its address. */
+  readonly name: string;
   readonly port: number;
   readonly role: RedisRole;
 }
@@ -15,26 +17,45 @@ export interface RedisServer {
 /** Of one cluster; the specification knows of 1000 servers at most. */
 const MAX_SERVERS = 4096;
 const MAX_PORT = 65_535;
+const HOST_NAME = /^[\w.-]{1,253}$/;
+const NO_NAMES: ReadonlyMap<string, string> = new Map();
+
+/**
+ * @param message whole. @returns the names that servers have in it in place of addresses, each once.
+ * @throws RespError for what is no list of ranges, and for too many of them.
+ */
+export function namesIn(message: Buffer): string[] {
+  const nodes = rangesOf(message).flatMap((range) => (arrayItems(range) ?? []).slice(2));
+  const hosts = nodes.map((node) => (arrayItems(node) ?? [])[0]).map((host) => (host && stringOf(host)) ?? '');
+  const names = new Set(hosts.filter((host) => HOST_NAME.test(host) && isIP(host) === 0));
+  if (names.size > MAX_SERVERS) throw new RespError(`more than ${MAX_SERVERS} servers`);
+  return [...names];
+}
 
 /**
  * @param message whole. @param asked address of who says it, for servers that do not know their own.
- * @returns each server once. @throws RespError for what is no such answer, or names servers otherwise than by IP address.
+ * @param addresses of names; replicas whose name has none are left out.
+ * @returns each server once. @throws RespError for what is no such answer, or where the name of a primary has no address.
  */
-export function readClusterSlots(message: Buffer, asked: string): RedisServer[] {
-  const ranges = arrayItems(message);
-  if (ranges === null) throw new RespError(`answered ${JSON.stringify(lineOf(message).slice(0, 100))}`);
+export function readClusterSlots(
+  message: Buffer,
+  asked: string,
+  addresses: ReadonlyMap<string, string> = NO_NAMES,
+): RedisServer[] {
+  const ranges = rangesOf(message);
   const primaries = new Map<string, { readonly place: Place; readonly slots: SlotRange[] }>();
   const replicas = new Map<string, { readonly place: Place; readonly of: string }>();
   for (const range of ranges) {
     const [first, last, ...nodes] = arrayItems(range) ?? [];
     const slots = rangeOf(first, last);
-    const [primary, ...others] = nodes.map((node) => placeOf(node, asked));
+    const [primary, ...others] = nodes.map((node) => placeOf(node, asked, addresses));
     if (primary === undefined) throw new RespError('a range of slots without a server');
+    if (primary.ip === '') throw new RespError(`names ${JSON.stringify(primary.name)}, which has no address`);
     const key = keyOf(primary);
     const known = primaries.get(key) ?? { place: primary, slots: [] };
     known.slots.push(slots);
     primaries.set(key, known);
-    for (const place of others) replicas.set(keyOf(place), { place, of: key });
+    for (const place of others) if (place.ip !== '') replicas.set(keyOf(place), { place, of: key });
     if (primaries.size + replicas.size > MAX_SERVERS) throw new RespError(`more than ${MAX_SERVERS} servers`);
   }
   const servers: RedisServer[] = [...primaries.values()].map(({ place, slots }) => ({
@@ -47,9 +68,16 @@ export function readClusterSlots(message: Buffer, asked: string): RedisServer[] 
   return servers;
 }
 
-type Place = Pick<RedisServer, 'ip' | 'port'>;
+function rangesOf(message: Buffer): readonly Buffer[] {
+  const ranges = arrayItems(message);
+  if (ranges === null) throw new RespError(`answered ${JSON.stringify(lineOf(message).slice(0, 100))}`);
+  return ranges;
+}
 
-function keyOf({ ip, port }: Place): string {
+/** Without `ip` its name has no address. */
+type Place = Pick<RedisServer, 'ip' | 'port' | 'name'>;
+
+function keyOf({ ip, port }: Pick<Place, 'ip' | 'port'>): string {
   return formatAddress({ kind: 'ip', ip, port });
 }
 
@@ -60,14 +88,13 @@ function rangeOf(first: Buffer | undefined, last: Buffer | undefined): SlotRange
   return [from, to];
 }
 
-function placeOf(node: Buffer, asked: string): Place {
+function placeOf(node: Buffer, asked: string, addresses: ReadonlyMap<string, string>): Place {
   const [host, number] = arrayItems(node) ?? [];
-  const name = host === undefined ? undefined : stringOf(host);
+  const called = host === undefined ? undefined : stringOf(host);
   const port = number === undefined ? undefined : integerOf(number);
-  if (name === undefined || port === undefined || port < 1 || port > MAX_PORT)
+  if (called === undefined || port === undefined || port < 1 || port > MAX_PORT)
     throw new RespError('a server without address');
   // Nothing stands for who says it; `?` for a server that does not know how it is called.
-  const ip = name === '' || name === '?' ? asked : name;
-  if (isIP(ip) === 0) throw new RespError(`names ${JSON.stringify(ip)}: cluster-preferred-endpoint-type has to be ip`);
-  return { ip, port };
+  if (called === '' || called === '?') return { ip: asked, name: '', port };
+  return isIP(called) === 0 ? { ip: addresses.get(called) ?? '', name: called, port } : { ip: called, name: '', port };
 }

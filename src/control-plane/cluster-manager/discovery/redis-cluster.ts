@@ -9,9 +9,10 @@ import { roleMetadata } from '../../../base/redis-slots.ts';
 import { isRefusal, lineOf, RespError, RespReader, request, requestToAuth } from '../../../base/resp.ts';
 import { BARE_ENDPOINT } from '../../../config/index.ts';
 import type { HostSettings, RedisDiscoverySettings, ServerCredentials } from '../../../snapshot/index.ts';
+import type { HeldResolver } from '../../dns/resolvers.ts';
 import type { ProbeOrigin } from '../health-check/probe.ts';
 import { type ConnectionListener, MAX_ANSWER_BYTES, ProbeConnection } from '../health-check/probe-connection.ts';
-import { type RedisServer, readClusterSlots } from './cluster-slots.ts';
+import { namesIn, type RedisServer, readClusterSlots } from './cluster-slots.ts';
 import type { Discovery, DiscoveryListener, DiscoveryStats, DiscoveryTools } from './discovery.ts';
 import { StrictDnsDiscovery } from './strict-dns.ts';
 
@@ -34,12 +35,16 @@ export class RedisClusterDiscovery implements Discovery, ConnectionListener {
   readonly #listener: DiscoveryListener;
   readonly #search: StrictDnsDiscovery;
   readonly #connection: ProbeConnection;
+  /** Of names by which servers call each other. */
+  readonly #resolver: HeldResolver;
   #seeds: readonly HostSettings[] = [];
   #members: readonly HostSettings[] = [];
   #membersText = '';
   #reader = new RespReader(() => MAX_ANSWER_BYTES);
   /** Who is being asked; null between questions. */
   #asked: IpAddress | null = null;
+  /** Of the question that is asked, or was last. */
+  #number = 0;
   #awaitsWelcome = false;
   #cancelTimer: (() => void) | undefined;
   #lastAskedMs = Number.NEGATIVE_INFINITY;
@@ -60,6 +65,7 @@ export class RedisClusterDiscovery implements Discovery, ConnectionListener {
     this.#tools = tools;
     this.#listener = listener;
     this.#connection = new ProbeConnection(tools.origin, [], tools.faults, this);
+    this.#resolver = tools.resolvers.hold(settings.seeds.resolver);
     this.#search = new StrictDnsDiscovery(name, settings.seeds, UNCOUNTED, tools, {
       onHosts: (seeds) => this.#onSeeds(seeds),
       onReady: () => this.#onSearched(),
@@ -75,6 +81,7 @@ export class RedisClusterDiscovery implements Discovery, ConnectionListener {
     this.#search.stop();
     this.#cancelTimer?.();
     this.#connection.close();
+    this.#resolver.release();
   }
 
   /** An answer has named a server that is no member. */
@@ -101,12 +108,45 @@ export class RedisClusterDiscovery implements Discovery, ConnectionListener {
           if (isRefusal(answer)) throw new RespError(`answered ${JSON.stringify(lineOf(answer).slice(0, 100))}`);
           continue;
         }
-        this.#answered(readClusterSlots(answer, this.#asked!.ip));
+        this.#takeIn(answer);
         return;
       }
     } catch (error) {
       if (!(error instanceof RespError)) throw error;
       this.#failed(error.message);
+    }
+  }
+
+  #takeIn(answer: Buffer): void {
+    const names = namesIn(answer);
+    if (names.length === 0) this.#answered(readClusterSlots(answer, this.#asked!.ip));
+    else this.#tools.faults.run('the names of a Redis cluster', () => this.#findNames(names, answer));
+  }
+
+  /** Within the time of the question. */
+  async #findNames(names: readonly string[], answer: Buffer): Promise<void> {
+    const number = this.#number;
+    // It has said all: whether it stays does not matter.
+    this.#connection.close();
+    const found = await Promise.all(names.map((name) => this.#addressOf(name)));
+    // Its time may be over, and another question under way.
+    if (this.#asked === null || this.#number !== number || this.#isStopped) return;
+    try {
+      const addresses = new Map(found.flatMap((ip, at) => (ip === undefined ? [] : [[names[at]!, ip]])));
+      this.#answered(readClusterSlots(answer, this.#asked.ip, addresses));
+    } catch (error) {
+      if (!(error instanceof RespError)) throw error;
+      this.#failed(error.message);
+    }
+  }
+
+  /** The first of several: a server has one. */
+  async #addressOf(name: string): Promise<string | undefined> {
+    try {
+      const answer = await this.#resolver.lookup(name, this.#settings.seeds.lookupFamily);
+      return answer.kind === 'success' ? answer.addresses[0]?.ip : undefined;
+    } catch {
+      return undefined;
     }
   }
 
@@ -132,6 +172,7 @@ export class RedisClusterDiscovery implements Discovery, ConnectionListener {
     const { address } = known[random.u32() % known.length]!;
     this.#asked = address as IpAddress;
     this.#lastAskedMs = clock.monotonicMs();
+    this.#number += 1;
     this.#stats.add('update_attempt');
     const tooLate = (): void => this.#failed(`no answer within ${this.#settings.timeoutMs} ms`);
     this.#cancelTimer = clock.after(this.#settings.timeoutMs, faults.handler('the slots of a Redis cluster', tooLate));
@@ -188,6 +229,6 @@ export class RedisClusterDiscovery implements Discovery, ConnectionListener {
   }
 }
 
-function memberOf({ ip, port, role }: RedisServer): HostSettings {
-  return { ...BARE_ENDPOINT, address: { kind: 'ip', ip, port }, metadata: roleMetadata(role) };
+function memberOf({ ip, port, name, role }: RedisServer): HostSettings {
+  return { ...BARE_ENDPOINT, hostname: name, address: { kind: 'ip', ip, port }, metadata: roleMetadata(role) };
 }

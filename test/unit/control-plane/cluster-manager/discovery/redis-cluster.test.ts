@@ -7,7 +7,7 @@ import { type TestContext, test } from 'node:test';
 import { arrayOf, bulk, failure, integer, simple } from '../../../../../src/base/resp.ts';
 import { RedisClusterDiscovery } from '../../../../../src/control-plane/cluster-manager/discovery/redis-cluster.ts';
 import type { ServerCredentials } from '../../../../../src/snapshot/index.ts';
-import { DiscoveryFixture, target } from '../../../../support/dns-discovery.ts';
+import { DiscoveryFixture, FAILED, found, target } from '../../../../support/dns-discovery.ts';
 import { eventually } from '../../../../support/eventually.ts';
 
 const REFRESH_MS = 5000;
@@ -149,4 +149,57 @@ test('a stop ends it all', async (t) => {
   discovery.strangerNamed();
   fixture.clock.turn(REFRESH_MS * 2);
   assert.equal(fixture.count('update_attempt'), 1);
+});
+
+const named = (name: string, port: number): Buffer =>
+  arrayOf([arrayOf([integer(0), integer(16_383), arrayOf([bulk(name), integer(port)])])]);
+
+test('names that servers have for each other are looked up', async (t) => {
+  const server = await redis(t);
+  const { fixture, ports } = discover(t, server.port);
+  fixture.resolver.script('redis-1.test', FAILED, found(['10.0.0.1', '10.0.0.2']));
+  await fixture.start();
+  await eventually(() => server.asked.length === 1, 'the question');
+  server.answer(named('redis-1.test', 7000));
+  await eventually(() => fixture.count('update_failure') === 1, 'the name without an address');
+  assert.match(fixture.logged.join('\n'), /names "redis-1\.test", which has no address/);
+  assert.equal(fixture.readyCount, 1);
+  fixture.clock.turn(REFRESH_MS);
+  await eventually(() => server.asked.length === 2, 'another question');
+  server.answer(named('redis-1.test', 7000));
+  await eventually(() => fixture.updates.length === 1, 'the members');
+  assert.deepEqual(ports(), [[7000]]);
+  const [host] = fixture.updates[0]!;
+  assert.deepEqual([host!.address, host!.hostname], [{ kind: 'ip', ip: '10.0.0.1', port: 7000 }, 'redis-1.test']);
+});
+
+test('a name that is not found within the time of the question is not waited for', async (t) => {
+  const server = await redis(t);
+  const { fixture } = discover(t, server.port);
+  const answered = Promise.withResolvers<void>();
+  fixture.resolver.lookup = async (name) => {
+    fixture.resolver.asked.push(name);
+    await answered.promise;
+    return found(['10.0.0.1']);
+  };
+  await fixture.start();
+  await eventually(() => server.asked.length === 1, 'the question');
+  server.answer(named('redis-1.test', 7000));
+  await eventually(() => fixture.resolver.asked.length === 1, 'the lookup');
+  fixture.clock.turn(TIMEOUT_MS);
+  assert.equal(fixture.count('update_failure'), 1);
+  answered.resolve();
+  await answered.promise;
+  fixture.clock.turn(REFRESH_MS);
+  await eventually(() => server.asked.length === 2, 'another question');
+  assert.equal(fixture.updates.length, 0, 'what comes too late counts for nothing');
+});
+
+test('its resolver is given back', async (t) => {
+  const server = await redis(t);
+  const { fixture } = discover(t, server.port);
+  await fixture.start();
+  assert.ok(fixture.holders > 0);
+  fixture.discovery.stop();
+  assert.equal(fixture.holders, 0);
 });
