@@ -4,9 +4,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { clusterNamed, faultTexts, type JsonObject, load, withClusters } from '../support/bootstrap.ts';
+import { CertificateFolder } from '../support/certificates.ts';
 import { untilEqual } from '../support/eventually.ts';
 import { type RedisServer, redisCli, redisFilter, startRedis, startRedisProxy } from '../support/redis-servers.ts';
-import { tlsSocket } from '../support/tls-config.ts';
+import { tlsMessage } from '../support/tls-config.ts';
 import { unusedPort } from '../support/wire.ts';
 
 const TYPE = 'type.googleapis.com/envoy.extensions.clusters.redis.v3.RedisClusterConfig';
@@ -142,15 +143,70 @@ it('servers that say nothing of a cluster leave none behind, and are asked again
   }
 });
 
+it('servers that speak TLS are asked so, and have to be who they are', async () => {
+  using folder = new CertificateFolder();
+  const certificate = await folder.make('redis', { altNames: 'DNS:redis.test' });
+  const tlsPort = await unusedPort();
+  const server = await startRedis(
+    ...['--cluster-enabled', 'yes', '--cluster-port', String(await unusedPort())],
+    ...[
+      '--tls-port',
+      String(tlsPort),
+      '--tls-cluster',
+      'yes',
+      '--tls-auth-clients',
+      'no',
+      '--tls-cert-file',
+      certificate.certificatePath,
+    ],
+    ...['--tls-key-file', certificate.keyPath, '--tls-ca-cert-file', certificate.certificatePath],
+  );
+  try {
+    await server.cli('cluster', 'addslotsrange', '0', '16383');
+    const secured = (name: string): JsonObject => ({
+      ...ofRedis({ cluster_refresh_rate: '0.05s' }),
+      transport_socket: {
+        name: 'tls',
+        typed_config: tlsMessage('UpstreamTlsContext', {
+          sni: 'redis.test',
+          common_tls_context: {
+            validation_context: {
+              trusted_ca: { filename: certificate.certificatePath },
+              match_typed_subject_alt_names: [{ san_type: 'DNS', matcher: { exact: name } }],
+            },
+          },
+        }) as JsonObject,
+      },
+    });
+    {
+      const { weir, port } = await startRedisProxy({ ring: [tlsPort] }, redisFilter(), secured('redis.test'));
+      await using _ = weir;
+      await untilEqual('OK', () => redisCli(port, 'set', 'a', 'b'), 'a command by TLS');
+      assert.equal(await redisCli(port, 'get', 'a'), 'b');
+      assert.match(await weir.admin('/clusters'), new RegExp(`127\\.0\\.0\\.1:${tlsPort}::rq_total::[1-9]`));
+    }
+    const { weir, port } = await startRedisProxy({ ring: [tlsPort] }, redisFilter(), secured('other.test'));
+    await using _ = weir;
+    const isRefused = async (): Promise<boolean> => ((await weir.stat('cluster.ring.update_failure')) ?? 0) > 0;
+    await untilEqual(true, isRefused, 'a server that is another');
+    assert.match(await redisCli(port, 'get', 'a'), /no upstream host/);
+    assert.match(
+      weir.output.stderr,
+      /does not say who has which keys: certificate verify failed: no subject alternative name fits/,
+    );
+  } finally {
+    await server.stop();
+  }
+});
+
 describe('the type of Redis clusters', () => {
   const faults = (fields: JsonObject): string =>
     faultTexts(load(withClusters(clusterNamed('web', { ...ofRedis(), ...fields })))).join('\n');
 
-  it('needs endpoints, a balancer of its own, and no TLS', () => {
+  it('needs endpoints, and a balancer of its own', () => {
     assert.equal(faults({}), '');
     assert.match(faults({ lb_policy: 'ROUND_ROBIN' }), /type REDIS needs CLUSTER_PROVIDED/);
     assert.match(faults({ load_assignment: { cluster_name: 'web' } }), /load_assignment: type REDIS needs endpoints/);
-    assert.match(faults({ transport_socket: tlsSocket({}) as JsonObject }), /transport_socket/);
   });
 
   it('refuses times that are none', () => {

@@ -6,7 +6,6 @@ import { REDIS_TYPE, redisClusterOf } from './discovery-type.ts';
 import { convertDnsDiscovery } from './dns-discovery.ts';
 import type { Cluster } from './messages.ts';
 import { durationMsOr } from './units.ts';
-import { isSecured } from './upstream-transport.ts';
 
 const DEFAULT_REFRESH_MS = 5000;
 const DEFAULT_TIMEOUT_MS = 3000;
@@ -22,8 +21,6 @@ export function convertRedisDiscovery(
   const { faults } = conversion;
   const { cluster_refresh_rate, cluster_refresh_timeout, redirect_refresh_interval } = redisClusterOf(message)!;
   if (targets.length === 0) faults.error(`${at}.load_assignment`, `type ${REDIS_TYPE} needs endpoints to ask`);
-  if (isSecured(message))
-    faults.error(`${at}.transport_socket`, `servers of type ${REDIS_TYPE} are asked in cleartext`);
   return {
     kind: 'redis',
     seeds: convertDnsDiscovery('strict-dns', message, targets, at, conversion),

@@ -52,6 +52,7 @@ import { StaticDiscovery } from './discovery/static.ts';
 import { StrictDnsDiscovery } from './discovery/strict-dns.ts';
 import { HealthChecker, type HealthCheckTools } from './health-check/health-checker.ts';
 import { originOfProbes } from './health-check/probe-origin.ts';
+import { ProbeTls } from './health-check/probe-tls.ts';
 import { type MergeStats, MergeWindow } from './merge-window.ts';
 import { OutlierDetector, type OutlierTools } from './outlier-detection/outlier-detector.ts';
 import { SlowStartTimer } from './slow-start-timer.ts';
@@ -106,6 +107,8 @@ export class ManagedCluster {
   updatedMs: number;
   readonly #tools: ManagedClusterTools;
   readonly #discovery: Discovery;
+  /** Of the questions that discovery asks members; undefined where it asks none, or in cleartext. */
+  #discoveryTls: ProbeTls | undefined;
   /** Undefined where members are found, and not made on demand. */
   readonly #onDemand: OriginalDstDiscovery<ActiveHost> | ForwardProxyDiscovery<ActiveHost> | undefined;
   /** Undefined where members come in another way. */
@@ -230,6 +233,7 @@ export class ManagedCluster {
     const changed = mapOf(contexts, ({ settings }) => settings);
     this.cluster.secure(changed);
     this.#checker?.secure(changed);
+    this.#discoveryTls?.update(changed);
     this.#tools.publishTls(this, changed, onApplied);
   }
 
@@ -372,7 +376,11 @@ export class ManagedCluster {
     };
     if (discovery.kind === 'redis') {
       const origin = originOfProbes(settings, this.#tools.systemCalls);
-      const tools = { ...this.#tools, origin, credentials: settings.credentials };
+      const { health } = this.#tools;
+      if (upstreamContextsOf(settings).some((tls) => tls !== undefined)) {
+        this.#discoveryTls = new ProbeTls(settings, {}, this.cluster.holdings, health.handshakes);
+      }
+      const tools = { ...this.#tools, origin, tls: this.#discoveryTls, credentials: settings.credentials };
       return new LateRedisCluster(settings.name, discovery, this.cluster.stats, tools, listener);
     }
     if (!('targets' in discovery)) return new StaticDiscovery(hosts, listener);

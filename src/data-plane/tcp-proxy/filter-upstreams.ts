@@ -90,6 +90,9 @@ class RawLink implements FilterLink, TcpUpstreamOwner, TimeoutOwner {
   readonly #receiver: LinkReceiver;
   readonly #timer = new TimerEntry(this);
   readonly #upstream: TcpUpstream;
+  /** Written before there is a connection, which is another socket in the end where there is TLS, or several addresses. */
+  #early: Buffer | null = null;
+  #isConnected = false;
   #isOver = false;
 
   constructor(context: WorkerContext, host: Host, receiver: LinkReceiver, bufferLimitBytes: number) {
@@ -104,7 +107,10 @@ class RawLink implements FilterLink, TcpUpstreamOwner, TimeoutOwner {
   }
 
   write(bytes: Buffer): boolean {
-    return this.#isOver || this.#upstream.write(bytes, bytes.length);
+    if (this.#isOver) return true;
+    if (this.#isConnected) return this.#upstream.write(bytes, bytes.length);
+    this.#early = this.#early === null ? bytes : Buffer.concat([this.#early, bytes]);
+    return false;
   }
 
   requestBegan(): void {
@@ -143,7 +149,11 @@ class RawLink implements FilterLink, TcpUpstreamOwner, TimeoutOwner {
 
   onUpstreamConnected(): void {
     this.#context.wheel.remove(this.#timer);
+    this.#isConnected = true;
     this.#receiver.onConnected();
+    const early = this.#early;
+    this.#early = null;
+    if (early !== null && this.write(early) && !this.#isOver) this.#receiver.onWritable();
   }
 
   onUpstreamConnectFailed(): void {

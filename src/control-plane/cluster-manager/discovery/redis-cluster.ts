@@ -12,17 +12,22 @@ import type { HostSettings, RedisDiscoverySettings, ServerCredentials } from '..
 import type { HeldResolver } from '../../dns/resolvers.ts';
 import type { ProbeOrigin } from '../health-check/probe.ts';
 import { type ConnectionListener, MAX_ANSWER_BYTES, ProbeConnection } from '../health-check/probe-connection.ts';
+import type { AwaitingCheck, ProbeTls } from '../health-check/probe-tls.ts';
 import { namesIn, type RedisServer, readClusterSlots } from './cluster-slots.ts';
 import type { Discovery, DiscoveryListener, DiscoveryStats, DiscoveryTools } from './discovery.ts';
 import { StrictDnsDiscovery } from './strict-dns.ts';
 
 const QUESTION = request(['CLUSTER', 'SLOTS']);
+/** The time of a question goes on while its handshake waits for its turn. */
+const UNTIMED: AwaitingCheck = { hold() {}, goOn() {} };
 /** The seeds have stats of their own nowhere: what counts is what servers say. */
 const UNCOUNTED: DiscoveryStats = { add() {} };
 
 export interface RedisClusterTools extends DiscoveryTools {
   /** Where questions come from. */
   readonly origin: ProbeOrigin;
+  /** Undefined where they go in cleartext. */
+  readonly tls: Pick<ProbeTls, 'of'> | undefined;
   /** Undefined where servers ask for none. */
   readonly credentials: ServerCredentials | undefined;
 }
@@ -43,7 +48,9 @@ export class RedisClusterDiscovery implements Discovery, ConnectionListener {
   #reader = new RespReader(() => MAX_ANSWER_BYTES);
   /** Who is being asked; null between questions. */
   #asked: IpAddress | null = null;
-  /** Of the question that is asked, or was last. */
+  /** Who is being asked, or was last. */
+  #host: HostSettings | undefined;
+  /** Of that question. */
   #number = 0;
   #awaitsWelcome = false;
   #cancelTimer: (() => void) | undefined;
@@ -64,7 +71,9 @@ export class RedisClusterDiscovery implements Discovery, ConnectionListener {
     this.#stats = stats;
     this.#tools = tools;
     this.#listener = listener;
-    this.#connection = new ProbeConnection(tools.origin, [], tools.faults, this);
+    const { origin, tls } = tools;
+    const secured = tls && { ...origin, security: () => tls.of(this.#host!, UNTIMED) };
+    this.#connection = new ProbeConnection(secured ?? origin, [], tools.faults, this);
     this.#resolver = tools.resolvers.hold(settings.seeds.resolver);
     this.#search = new StrictDnsDiscovery(name, settings.seeds, UNCOUNTED, tools, {
       onHosts: (seeds) => this.#onSeeds(seeds),
@@ -169,7 +178,8 @@ export class RedisClusterDiscovery implements Discovery, ConnectionListener {
     this.#cancelTimer?.();
     // After a failure the configured ones may know more than those that have told of themselves.
     const known = this.#members.length === 0 || this.#hasFailed ? [...this.#seeds, ...this.#members] : this.#members;
-    const { address } = known[random.u32() % known.length]!;
+    this.#host = known[random.u32() % known.length]!;
+    const { address } = this.#host;
     this.#asked = address as IpAddress;
     this.#lastAskedMs = clock.monotonicMs();
     this.#number += 1;

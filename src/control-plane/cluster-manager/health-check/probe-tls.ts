@@ -20,6 +20,9 @@ import type { HandshakeTurn, HandshakeTurns } from './handshake-turns.ts';
 
 export type SecuredCluster = Pick<ClusterSettings, 'statName' | 'tls' | 'transportSocketMatches'>;
 
+/** What checks choose for themselves. */
+type SecuredCheck = Partial<Pick<HealthCheckSettings, 'alpnProtocols' | 'transportMetadata'>>;
+
 /** The check that asks for handshakes. */
 export interface AwaitingCheck {
   /** It waits for its turn: that is none of the host's time. */
@@ -48,7 +51,7 @@ export interface ProbeHandshake {
 }
 
 export class ProbeTls {
-  readonly #check: Pick<HealthCheckSettings, 'alpnProtocols' | 'transportMetadata'>;
+  readonly #check: SecuredCheck;
   readonly #matches: ClusterSettings['transportSocketMatches'];
   readonly #turns: HandshakeTurns;
   readonly #stats;
@@ -58,12 +61,7 @@ export class ProbeTls {
   /** By place (upstreamContextsOf). */
   readonly #clients: (ClientTls | undefined)[];
 
-  constructor(
-    cluster: SecuredCluster,
-    check: HealthCheckSettings,
-    stats: Pick<StatsStore, 'scope'>,
-    turns: HandshakeTurns,
-  ) {
+  constructor(cluster: SecuredCluster, check: SecuredCheck, stats: Pick<StatsStore, 'scope'>, turns: HandshakeTurns) {
     const prefix = `cluster.${cluster.statName}.`;
     this.#check = check;
     this.#matches = cluster.transportSocketMatches;

@@ -45,7 +45,13 @@ function discover(t: TestContext, port: number, credentials?: ServerCredentials)
       redirectIntervalMs: REDIRECT_INTERVAL_MS,
     } as const;
     const origin = { sourceAddress: undefined, systemCalls: undefined };
-    return new RedisClusterDiscovery(name, settings, stats, { ...tools, origin, credentials }, listener);
+    return new RedisClusterDiscovery(
+      name,
+      settings,
+      stats,
+      { ...tools, origin, tls: undefined, credentials },
+      listener,
+    );
   });
   t.after(() => fixture.discovery.stop());
   const ports = (): number[][] =>
