@@ -85,11 +85,15 @@ async function compareOnce(burdens: readonly Burden[], { turns, seconds }: Optio
     folder: arena.folder,
   });
   const turnsOf = (index: number): readonly Turn[] => taken[order.indexOf(index)]!.slice(UNCOUNTED_TURNS);
-  const typical = (index: number, of: keyof Turn): number => median(turnsOf(index).map((turn) => turn[of]));
-  return burdens.map((_, at) => ({
-    cpu: typical(0, 'cpuMicrosecondsPerRequest') / typical(at + 1, 'cpuMicrosecondsPerRequest'),
-    rate: typical(at + 1, 'requestsPerSecond') / typical(0, 'requestsPerSecond'),
-  }));
+  // Caches that somebody else has filled make processor time, too: the turns count that are disturbed least.
+  const cpuOf = (index: number): number => quarter(turnsOf(index).map((turn) => turn.cpuMicrosecondsPerRequest));
+  const rateOf = (index: number): number => median(turnsOf(index).map((turn) => turn.requestsPerSecond));
+  return burdens.map((_, at) => ({ cpu: cpuOf(0) / cpuOf(at + 1), rate: rateOf(at + 1) / rateOf(0) }));
+}
+
+/** The lower quartile. */
+function quarter(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[values.length >> 2]!;
 }
 
 function report({ name, bar }: Burden, ratios: readonly Ratios[]): void {
