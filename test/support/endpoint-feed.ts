@@ -25,6 +25,7 @@ export class EndpointFeed implements Disposable {
   readonly deprecated: string[] = [];
   /** How often an assignment has been read. */
   reads = 0;
+  #edition = 0;
 
   /** As a cluster manager needs it. */
   get discovery(): typeof NO_DISCOVERY {
@@ -37,7 +38,7 @@ export class EndpointFeed implements Disposable {
           this.reads += 1;
           return type.read(...given);
         };
-        return { ...type, read };
+        return { ...type, read, scope: `${type.scope} ${this.#edition}` };
       },
       hash: (text) => BigInt(text.length),
       onDeprecatedFields: (fields) => this.deprecated.push(...fields.keys()),
@@ -77,6 +78,16 @@ export class EndpointFeed implements Disposable {
     if (refusals.length === 0) attempt.updated(version);
     else attempt.rejected();
     return refusals;
+  }
+
+  /** What the last one who has asked for it was told comes again. @returns whether that is all that it has to hear. */
+  repeat(resource: string, version: string): boolean {
+    return this.#requests.findLast(({ names }) => names!.has(resource))!.owner.onRepeated!(version);
+  }
+
+  /** Resources are read otherwise from now on. */
+  renew(): void {
+    this.#edition += 1;
   }
 
   fail(resource: string): void {

@@ -34,6 +34,8 @@ export interface RawResource {
   readonly bytes: Uint8Array | undefined;
   /** How long it lives unless it comes again; undefined for ever. */
   readonly ttlMs: number | undefined;
+  /** Of its bytes, once somebody has asked for it (fingerprint.ts); undefined before. */
+  digest?: string | undefined;
   /** As its text has said it; absent where it has come in its binary form. */
   readonly opened?: OpenedText;
 }

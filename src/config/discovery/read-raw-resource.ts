@@ -10,7 +10,7 @@ import { ConfigDocument, type DocumentLayer } from '../source/config-document.ts
 import { SourceText } from '../source/source-text.ts';
 import type { DiscoveredResource, OfferedResource } from './discovered-response.ts';
 import type { RawResource } from './exchange-responses.ts';
-import { fingerprintOf } from './fingerprint.ts';
+import { rawFingerprintOf } from './fingerprint.ts';
 import { readResource } from './read-resource.ts';
 import type { ResourceType } from './resource-type.ts';
 
@@ -24,14 +24,13 @@ export function offerRawResource<Resource>(
   type: ResourceType<Resource>,
   unknownFields: UnknownFieldPolicy,
 ): OfferedResource<Resource> {
-  const { name, version, typeUrl, bytes, aliases, opened } = resource;
+  const { name, version, aliases, opened } = resource;
   return {
     name,
     ...(aliases && { aliases }),
     ...(version !== '' && { version }),
     // What was met in opening it is not part of the message.
-    fingerprint: () =>
-      bytes === undefined || (opened?.faults ?? []).length > 0 ? undefined : fingerprintOf(type, typeUrl, bytes),
+    fingerprint: () => ((opened?.faults ?? []).length > 0 ? undefined : rawFingerprintOf(type, resource)),
     read: () => readRawResource(resource, at, type, unknownFields),
   };
 }

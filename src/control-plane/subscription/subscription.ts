@@ -16,6 +16,11 @@ export interface SubscriptionOwner<Resource> {
    * @returns why some of them are refused, one reason each; none when all have taken effect.
    */
   onResponse(response: DiscoveredResponse<Resource>): readonly string[] | Promise<readonly string[]>;
+  /**
+   * The one resource that it wants has come again, byte for byte as it was told last.
+   * @returns false where it has to be told of it as of any other, which it is each time where this is absent.
+   */
+  onRepeated?(version: string): boolean;
   /** They could not be had, and the reason has been logged. */
   onFailed(): void;
 }

@@ -93,6 +93,8 @@ export class EdsDiscovery implements Discovery, SubscriptionOwner<AssignmentSett
   #known: KnownAssignment | undefined;
   /** Of the one in force, where it need not be read when it comes again. */
   #fingerprint: string | undefined;
+  /** Of the type that it was read by. */
+  #scope: string | undefined;
   /** Of the one in force; 0 for never. */
   #staleAfterMs = 0;
   #refused: RefusedAssignment | undefined;
@@ -168,6 +170,15 @@ export class EdsDiscovery implements Discovery, SubscriptionOwner<AssignmentSett
     return refusals;
   }
 
+  onRepeated(version: string): boolean {
+    if (this.#isStopped) return true;
+    if (this.#known === undefined || this.#fingerprint === undefined) return false;
+    // Another bootstrap may read it otherwise.
+    if (this.#tools.assignments(this.#cluster, this.#settings).scope !== this.#scope) return false;
+    this.#repeated(this.#known, version);
+    return true;
+  }
+
   #take(response: DiscoveredResponse<AssignmentSettings>): readonly string[] {
     const { version, extent } = response;
     const errors: string[] = [];
@@ -191,15 +202,22 @@ export class EdsDiscovery implements Discovery, SubscriptionOwner<AssignmentSett
   #takeOffered(offered: OfferedResource<AssignmentSettings>, version: string): readonly string[] {
     const fingerprint = offered.fingerprint();
     if (this.#known !== undefined && fingerprint !== undefined && this.#fingerprint === fingerprint) {
-      this.#stats.count('update_no_rebuild');
-      this.#inForce(this.#known.message, version);
+      this.#repeated(this.#known, version);
       return [];
     }
     this.#fingerprint = undefined;
     const resource = offered.read();
+    const { scope } = this.#tools.assignments(this.#cluster, this.#settings);
     const refusals = this.#takeResource(resource, version);
-    if (refusals.length === 0 && resource.isGood && resource.standsAlone) this.#fingerprint = fingerprint;
+    if (refusals.length > 0 || !resource.isGood || !resource.standsAlone) return refusals;
+    this.#fingerprint = fingerprint;
+    this.#scope = scope;
     return refusals;
+  }
+
+  #repeated({ message }: KnownAssignment, version: string): void {
+    this.#stats.count('update_no_rebuild');
+    this.#inForce(message, version);
   }
 
   #takeResource(resource: DiscoveredResource<AssignmentSettings>, version: string): readonly string[] {

@@ -87,6 +87,11 @@ export class ChangesExchange implements Exchange {
 
   taking(): void {}
 
+  /** Each of them says what no other does. */
+  overtaken(): never {
+    throw new Error('a response of changes is never passed over');
+  }
+
   taken({ nonce, resources, removed }: ReadResponse, refusal: string | undefined, isOver: boolean): void {
     if (!isOver) this.#answers.push({ nonce, refusal });
     if (refusal !== undefined) return;

@@ -267,8 +267,10 @@ export class DiscoveryMux {
     const release = gate.hold();
     faults.run('taking in a response of a management server', async () => {
       try {
-        const { read, refusals } = await watched.take(response, this.#clustersOfBefore(watched));
-        exchange.taken(read, refusalText(refusals), generation !== this.#link.generation);
+        const taken = await watched.take(response, this.#clustersOfBefore(watched));
+        const isOver = generation !== this.#link.generation;
+        if (taken === undefined) exchange.overtaken(isOver);
+        else exchange.taken(taken.read, refusalText(taken.refusals), isOver);
       } finally {
         release();
         if (generation === this.#link.generation) {

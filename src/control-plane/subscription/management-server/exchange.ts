@@ -31,6 +31,8 @@ export interface Exchange {
   next(node: NodeMessage | undefined): Uint8Array;
   /** A response has come, and is being taken in: nothing is said meanwhile that would answer it. */
   taking(response: RawResponse): void;
+  /** A later one says all that it has said: it is passed over. @param isOver as of `taken`. */
+  overtaken(isOver: boolean): void;
   /**
    * It has been.
    * @param refusal why it is refused; undefined where it is not.

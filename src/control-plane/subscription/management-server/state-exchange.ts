@@ -90,6 +90,11 @@ export class StateExchange implements Exchange {
     this.#taking += 1;
   }
 
+  overtaken(isOver: boolean): void {
+    // It was never accepted. The answer to the later one is an answer to it.
+    if (!isOver) this.#taking -= 1;
+  }
+
   taken({ version, nonce }: ReadResponse, refusal: string | undefined, isOver: boolean): void {
     if (refusal === undefined) this.#acceptedVersion = version;
     if (isOver) return;

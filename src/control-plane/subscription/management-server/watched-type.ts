@@ -45,8 +45,14 @@ interface Share {
   isNews: boolean;
 }
 
-/** From so many resources on it pays to look for those that are other than before. */
-const LONG_RESPONSE = 64;
+interface Shares {
+  readonly shares: ReadonlyMap<Watch, Share>;
+  /** Whose only resource has come again as it was told them last, and who can do with less than being told of it. */
+  readonly repeated: ReadonlyMap<Watch, Placed>;
+}
+
+/** Responses in a row that are passed over for later ones. */
+const MOST_OVERTAKEN = 32;
 
 /** Resources that nobody has asked for, in a line of the log. */
 const MOST_NAMED = 10;
@@ -93,6 +99,12 @@ export class WatchedType implements WantedNames {
   readonly #news = new NewsOfResponses();
   /** Many short responses in a row are as long as a long one. */
   readonly #slice = new TimeSlice();
+  /** Responses whose turn has not come. */
+  readonly #waiting: RawResponse[] = [];
+  /** Of those in a row. */
+  #overtaken = 0;
+  /** What the last of them names, if somebody has looked. */
+  #said: { readonly response: RawResponse; readonly names: ReadonlySet<string> | undefined } | undefined;
   /** The last response is taken in behind those before. */
   #taking: Promise<void> = Promise.resolve();
 
@@ -150,6 +162,7 @@ export class WatchedType implements WantedNames {
   remove(watch: Watch): void {
     this.#watches.delete(watch);
     this.#ofAll.delete(watch);
+    if (this.isEmpty) this.#news.keepOnly([]);
     for (const name of watch.names ?? []) {
       const watches = this.#byName.get(name);
       watches?.delete(watch);
@@ -194,14 +207,49 @@ export class WatchedType implements WantedNames {
     return this.#taking;
   }
 
-  /** @param before what it may refer to. */
-  take(response: RawResponse, before: Promise<void>): Promise<TakenResponse> {
-    const taken = Promise.all([this.#taking, before]).then(() => this.#take(response));
+  /**
+   * @param before what it may refer to.
+   * @returns undefined for one that is not taken in, since another waits behind it that says all that it has said, and later.
+   */
+  take(response: RawResponse, before: Promise<void>): Promise<TakenResponse | undefined> {
+    this.#waiting.push(response);
+    const taken = Promise.all([this.#taking, before]).then(async () => {
+      this.#waiting.shift();
+      if (this.#said?.response === response) this.#said = undefined;
+      return (await this.#isOvertaken(response)) ? undefined : await this.#take(response);
+    });
     this.#taking = taken.then(
       () => {},
       () => {},
     );
     return taken;
+  }
+
+  /** By the last that waits: of a server that tells all there is each time. */
+  async #isOvertaken(response: RawResponse): Promise<boolean> {
+    const latest = this.#waiting.at(-1);
+    // Whoever is never quiet is listened to now and then.
+    const isOvertaken =
+      this.#form === 'state' &&
+      latest !== undefined &&
+      this.#overtaken < MOST_OVERTAKEN &&
+      (await this.#covers(latest, response));
+    this.#overtaken = isOvertaken ? this.#overtaken + 1 : 0;
+    return isOvertaken;
+  }
+
+  /** Who has the later one would not notice that the other was never there. */
+  async #covers(later: RawResponse, earlier: RawResponse): Promise<boolean> {
+    const slice = this.#slice;
+    if (this.#said?.response !== later) this.#said = { response: later, names: await namesIn(later, slice) };
+    const { names } = this.#said;
+    if (names === undefined) return false;
+    if (this.#isWildcardType) return true;
+    for (const { name } of earlier.resources) {
+      if (name === '' || !names.has(name)) return false;
+      if (slice.isOver()) await slice.rest();
+    }
+    return true;
   }
 
   async #take(response: RawResponse): Promise<TakenResponse> {
@@ -211,7 +259,7 @@ export class WatchedType implements WantedNames {
     const read: ReadResponse = { ...response, resources: await readAll(response.resources, slice) };
     await this.#renewLifetimes(read, slice);
     for (const refusal of this.#nameless(read)) refusals.add(refusal);
-    const shares = await this.#shares(read, slice);
+    const { shares, repeated } = await this.#shares(read, slice);
     // What is as it was costs time as well, while traffic waits for what is not.
     for (const isNews of [true, false]) {
       for (const [watch, share] of shares) {
@@ -223,6 +271,12 @@ export class WatchedType implements WantedNames {
         if (slice.isOverNow()) await slice.rest();
       }
     }
+    for (const [watch, placed] of repeated) {
+      if (!this.#watches.has(watch)) continue;
+      const told = this.#repeat(watch, read, placed);
+      if (told !== NOTHING_REFUSED) for (const refusal of told instanceof Promise ? await told : told) refusals.add(refusal);
+      if (slice.isOver()) await slice.rest();
+    }
     this.#version = response.version;
     this.#complaints = refusals;
     this.#record.took(response.version, [...refusals]);
@@ -230,7 +284,8 @@ export class WatchedType implements WantedNames {
   }
 
   async #renewLifetimes({ resources, removed }: ReadResponse, slice: TimeSlice): Promise<void> {
-    for (const { name, ttlMs } of resources) {
+    for (const resource of resources) {
+      const { name, ttlMs } = resource;
       if (name !== '') this.#lifetimes.renew(name, ttlMs);
       if (slice.isOver()) await slice.rest();
     }
@@ -238,8 +293,9 @@ export class WatchedType implements WantedNames {
   }
 
   /** Whom it concerns, of those that there are now, and with what. */
-  async #shares({ resources, removed }: ReadResponse, slice: TimeSlice): Promise<ReadonlyMap<Watch, Share>> {
+  async #shares({ resources, removed }: ReadResponse, slice: TimeSlice): Promise<Shares> {
     const shares = new Map<Watch, Share>();
+    const repeated = new Map<Watch, Placed>();
     // Who comes meanwhile would get a part only, and take it for all there is.
     const last = this.#lastWatch;
     const isPresent = (watch: Watch): boolean => this.#watches.get(watch)! <= last;
@@ -249,38 +305,58 @@ export class WatchedType implements WantedNames {
       return share;
     };
     const give = (watch: Watch, placed: Placed, isNews: boolean): void => {
-      if (!isPresent(watch)) return;
       const share = shareOf(watch);
       share.resources.push(placed);
-      share.isNews ||= isNews || this.#watches.get(watch)! > this.#lastTold;
+      share.isNews ||= isNews;
+    };
+    const giveNamed = (watch: Watch, index: number, raw: RawResource, isSame: boolean): void => {
+      if (!isPresent(watch)) return;
+      const isNews = !isSame || this.#watches.get(watch)! > this.#lastTold;
+      const isOnly = watch.names?.size === 1;
+      const first = repeated.get(watch);
+      const isSecond = isOnly && (first !== undefined || (shares.get(watch)?.resources.length ?? 0) > 0);
+      if (isOnly && !isNews && !isSecond && !this.#isWildcardType && watch.owner.onRepeated !== undefined) {
+        repeated.set(watch, { index, raw });
+        return;
+      }
+      if (first !== undefined) {
+        repeated.delete(watch);
+        give(watch, first, false);
+      }
+      // Which of two of one name is in force, its owner knows.
+      if (isSecond) this.#news.forget(raw.name);
+      give(watch, { index, raw }, isNews);
     };
     const gone = (name: string): void => {
       for (const watch of this.#wantedBy(name)) if (isPresent(watch)) shareOf(watch).removed.push(name);
     };
-    const isLong = this.#form === 'state' && resources.length >= LONG_RESPONSE;
+    const isState = this.#form === 'state';
     // Of a type whose responses say all there is they concern whoever asks for it, even where they say nothing.
     if (this.#isWildcardType) for (const watch of this.#watches.keys()) shareOf(watch);
     else for (const watch of this.#ofAll) shareOf(watch);
     const unasked: string[] = [];
-    for (const [index, raw] of resources.entries()) {
+    for (let index = 0; index < resources.length; index += 1) {
+      const raw = resources[index]!;
       if (slice.isOver()) await slice.rest();
       if (raw.bytes === undefined && this.#tellsAbsence && raw.ttlMs === undefined) {
         for (const name of [raw.name, ...(raw.aliases ?? [])]) gone(name);
+        this.#news.forget(raw.name);
       }
       // A heartbeat says nothing new.
       if (raw.bytes === undefined) continue;
-      const placed = { index, raw };
-      // Whoever wants all is told of those without names, too, so that they are refused by their place.
-      for (const watch of this.#ofAll) if (wants(watch, raw.name)) give(watch, placed, true);
       const named = this.#byName.get(raw.name);
-      const isNews = !isLong || named === undefined || this.#news.note(raw.name, raw.bytes);
-      for (const watch of named ?? NOBODY) give(watch, placed, isNews);
+      const isWanted = named !== undefined || this.#ofAll.size > 0;
+      const isSame = isState && isWanted && !this.#news.note(raw);
+      // Whoever wants all is told of those without names, too, so that they are refused by their place.
+      for (const watch of this.#ofAll) if (isPresent(watch) && wants(watch, raw.name)) give(watch, { index, raw }, true);
+      if (named !== undefined) for (const watch of named) giveNamed(watch, index, raw, isSame);
       if (raw.name !== '' && !this.isWildcard && named === undefined) unasked.push(raw.name);
     }
     this.#noteUnasked(unasked);
     for (const name of removed) gone(name);
     this.#lastTold = last;
-    return shares;
+    if (isState && this.#isWildcardType) this.#news.keepOnly(resources);
+    return { shares, repeated };
   }
 
   /** They change nothing; a server that sends them says all it has, whatever it is asked. */
@@ -301,7 +377,8 @@ export class WatchedType implements WantedNames {
   *#nameless({ resources }: ReadResponse): Iterable<string> {
     const [watch] = this.#watches.keys();
     if (watch === undefined) return;
-    for (const [index, raw] of resources.entries()) {
+    for (let index = 0; index < resources.length; index += 1) {
+      const raw = resources[index]!;
       if (raw.name !== '' || raw.bytes === undefined || this.#ofAll.size > 0) continue;
       const read = readRawResource(raw, placeOf(index), watch.type(), this.#deps.unknownFields);
       if (read.isGood) yield `${placeOf(index)}: has no name`;
@@ -337,6 +414,19 @@ export class WatchedType implements WantedNames {
     }
   }
 
+  /** What is as it was concerns most owners little. */
+  #repeat(watch: Watch, response: ReadResponse, placed: Placed): readonly string[] | Promise<readonly string[]> {
+    try {
+      if (watch.owner.onRepeated!(response.version)) {
+        watch.stats.attempt().updated(response.version);
+        return NOTHING_REFUSED;
+      }
+    } catch (error) {
+      this.#deps.faults.report('taking in what is as it was', error);
+    }
+    return this.#tell(watch, response, { resources: [placed], removed: [], isNews: false });
+  }
+
   #complain(refusal: string): void {
     const { log, server } = this.#deps;
     const text = `resources from ${server()} are refused: ${refusal}`;
@@ -362,6 +452,7 @@ export class WatchedType implements WantedNames {
   #expired(name: string): void {
     const { faults, log, server } = this.#deps;
     log.info(`resource ${name} from ${server()} has lived its time`);
+    this.#news.forget(name);
     const news = { version: this.#version, told: [], removed: [name], isComplete: false };
     faults.run('the end of a resource', async () => {
       for (const watch of [...this.#wantedBy(name)]) await watch.owner.onResponse(this.#discovered(watch, news));
@@ -369,11 +460,22 @@ export class WatchedType implements WantedNames {
   }
 }
 
-const NOBODY: ReadonlySet<Watch> = new Set();
+const NOTHING_REFUSED: readonly string[] = [];
 
 /** One who wants all of them. */
 function wants({ prefix }: Watch, name: string): boolean {
   return prefix === undefined || name.startsWith(prefix);
+}
+
+/** @returns undefined where it says of some only that they live on, or are not there. */
+async function namesIn({ resources }: RawResponse, slice: TimeSlice): Promise<ReadonlySet<string> | undefined> {
+  const names = new Set<string>();
+  for (const { name, bytes } of resources) {
+    if (bytes === undefined) return undefined;
+    names.add(name);
+    if (slice.isOver()) await slice.rest();
+  }
+  return names;
 }
 
 async function readAll(resources: Iterable<RawResource>, slice: TimeSlice): Promise<readonly RawResource[]> {

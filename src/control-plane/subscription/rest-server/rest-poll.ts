@@ -233,7 +233,10 @@ export class RestPoll {
     const release = gate.hold();
     faults.run('taking in an answer of a management server', async () => {
       try {
-        const { read, refusals } = await this.#watched.take(response, Promise.resolve());
+        const taken = await this.#watched.take(response, Promise.resolve());
+        // Nothing is asked before it has been taken in.
+        if (taken === undefined) return;
+        const { read, refusals } = taken;
         const refusal = refusalText(refusals);
         const livesOn = read.resources.every(({ ttlMs }) => ttlMs === undefined);
         this.#answered = { nonce, refusal };

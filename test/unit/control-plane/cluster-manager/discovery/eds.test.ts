@@ -107,6 +107,42 @@ describe('a cluster whose endpoints come by discovery', () => {
     assert.equal(opened.value('membership_change'), 2);
   });
 
+  it('takes what has come again for known where it would read it alike, and has it in force', () => {
+    using opened = open(edsCluster());
+    const { feed, clusters } = opened;
+    const [managed] = clusters.manager.managed();
+    assert.equal(feed.repeat('web', '0'), false, 'nothing is known');
+    feed.respond('web', '1', [assignment([1, 2])]);
+    const { message } = managed!.assignment!.known!;
+    clusters.clock.turn(1000);
+    assert.equal(feed.repeat('web', '2'), true);
+    const { status, known } = managed!.assignment!;
+    const updatedMs = clusters.clock.wallMs();
+    assert.deepEqual([status, known!.version, known!.message, known!.updatedMs], ['accepted', '2', message, updatedMs]);
+    assert.equal(opened.value('update_no_rebuild'), 1);
+    feed.renew();
+    assert.equal(feed.repeat('web', '3'), false, 'it is read otherwise');
+    feed.respond('web', '3', [assignment([1, 2])]);
+    assert.equal(feed.repeat('web', '4'), true);
+    feed.respond('web', '5', [assignment([3], { endpoints: [{ priority: 2 }] })]);
+    assert.equal(feed.repeat('web', '5'), false, 'it may not be');
+    clusters.manager.stop();
+    assert.equal(feed.repeat('web', '6'), true, 'nobody is there');
+  });
+
+  it('has nothing known any more when its time is over', () => {
+    using opened = open(edsCluster());
+    const { feed, clusters } = opened;
+    feed.respond('web', '1', [assignment([1], { policy: { endpoint_stale_after: '5s' } })]);
+    clusters.clock.turn(4000);
+    assert.equal(feed.repeat('web', '2'), true);
+    clusters.clock.turn(4000);
+    assert.deepEqual(clusters.ports(), [1]);
+    clusters.clock.turn(1000);
+    assert.deepEqual(clusters.ports(), []);
+    assert.equal(feed.repeat('web', '3'), false);
+  });
+
   it('keeps them where an assignment may not be, is another’s, or is not there', async () => {
     using opened = open(edsCluster());
     const { feed, clusters } = opened;

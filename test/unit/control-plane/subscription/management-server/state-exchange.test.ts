@@ -110,6 +110,12 @@ class Scene {
     if (isRefused) this.#refusals = [...this.#refusals, { version: this.#accepted, nonce, reason }].slice(-16);
   }
 
+  /** A later one says all that the next one says. */
+  passOver(): void {
+    const next = this.#pending.shift();
+    if (next !== undefined) this.#exchange.overtaken(next.stream !== this.#stream);
+  }
+
   /** @returns how much there was to say. */
   sayAll(): number {
     let said = 0;
@@ -132,7 +138,7 @@ describe('requests in the state of the world', () => {
     const step = fc.oneof(
       fc.record({ kind: fc.constant('toggle' as const), name: fc.constantFrom(...NAMES) }),
       fc.record({
-        kind: fc.constantFrom('request' as const, 'arrive' as const, 'take' as const, 'refuse' as const),
+        kind: fc.constantFrom('request', 'arrive', 'take', 'refuse', 'pass over'),
         name: fc.constant(''),
       }),
       fc.record({ kind: fc.constant('stream' as const), name: fc.constant('') }),
@@ -145,6 +151,7 @@ describe('requests in the state of the world', () => {
           else if (kind === 'request') scene.say();
           else if (kind === 'arrive') scene.arrive();
           else if (kind === 'stream') scene.begin();
+          else if (kind === 'pass over') scene.passOver();
           else scene.take(kind === 'refuse');
         }
       }),

@@ -98,18 +98,18 @@ const STEPS: fc.Arbitrary<readonly Step[]> = fc.array(
   { minLength: 5, maxLength: 30 },
 );
 
-async function run(steps: readonly Step[], isWildcardType: boolean): Promise<void> {
+function watchedType(isWildcardType: boolean, clock = new ManualClock()): WatchedType {
   const log = new Loggers({ levels: { default: 'off' }, threadId: 0, sink: { write() {} } }).get('config');
-  const watched = new WatchedType('state', isWildcardType, {
-    clock: new ManualClock(),
-    faults: NO_FAULTS,
-    log,
-    unknownFields: new UnknownFieldPolicy('reject'),
-    server: () => 'server',
-  });
+  const unknownFields = new UnknownFieldPolicy('reject');
+  return new WatchedType('state', isWildcardType, { clock, faults: NO_FAULTS, log, unknownFields, server: () => 'server' });
+}
+
+async function run(steps: readonly Step[], isWildcardType: boolean): Promise<void> {
+  const watched = watchedType(isWildcardType);
   const watchers: Watcher[] = [];
   const offered: (readonly string[])[] = [];
   const taken: number[] = [];
+  const ended: number[] = [];
   const waiting: Promise<unknown>[] = [];
   for (const step of steps) {
     if (step.kind === 'turns') for (let turn = 0; turn < step.count; turn += 1) await nextTurn();
@@ -126,9 +126,11 @@ async function run(steps: readonly Step[], isWildcardType: boolean): Promise<voi
     } else {
       const version = offered.push(step.names);
       waiting.push(
-        watched.take(responseOf(version, step.names), Promise.resolve()).then(({ read, refusals }) => {
-          assert.deepEqual(refusals, []);
-          assert.equal(read.resources.length, step.names.length + FILLERS);
+        watched.take(responseOf(version, step.names), Promise.resolve()).then((result) => {
+          ended.push(version);
+          if (result === undefined) return;
+          assert.deepEqual(result.refusals, []);
+          assert.equal(result.read.resources.length, step.names.length + FILLERS);
           taken.push(version);
         }),
       );
@@ -136,10 +138,18 @@ async function run(steps: readonly Step[], isWildcardType: boolean): Promise<voi
   }
   await Promise.all(waiting);
   assert.deepEqual(
-    taken,
+    ended,
     offered.map((_, index) => index + 1),
     'one response after the other',
   );
+  for (const [index, names] of offered.entries()) {
+    const version = index + 1;
+    if (taken.includes(version)) continue;
+    const isSaidAgain = taken.some(
+      (later) => later > version && (isWildcardType || names.every((name) => offered[later - 1]!.includes(name))),
+    );
+    assert.ok(isSaidAgain, 'what is passed over is said by a later one that is taken in');
+  }
   for (const { told, joinedAfter, hasLeft, watch } of watchers) {
     const versions = told.map(({ version }) => version);
     assert.deepEqual(
@@ -158,7 +168,7 @@ async function run(steps: readonly Step[], isWildcardType: boolean): Promise<voi
     for (const [index, names] of offered.entries()) {
       const version = index + 1;
       const concerns = isOfAll || isWildcardType || names.some((name) => watch.names!.has(name));
-      if (version > joinedAfter && concerns) assert.ok(versions.includes(version), 'what came when it was there');
+      if (version > joinedAfter && concerns && taken.includes(version)) assert.ok(versions.includes(version), 'what came when it was there');
     }
   }
   watched.close();
@@ -182,20 +192,166 @@ describe('responses on their way', () => {
   }
 });
 
+describe('responses of all there is that wait', () => {
+  function take(watched: WatchedType, count: number): Promise<readonly number[]> {
+    const versions = Array.from({ length: count }, (_, at) => at + 1);
+    const taken = versions.map(async (version) => {
+      const result = await watched.take(responseOf(version, NAMES), Promise.resolve());
+      return result === undefined ? [] : [version];
+    });
+    return Promise.all(taken).then((all) => all.flat());
+  }
+
+  for (const isWildcardType of [false, true]) {
+    const kind = isWildcardType ? 'all there is' : 'what was asked for';
+    it(`are passed over for the last of them, but one in 33, where they say ${kind}`, async () => {
+      const watched = watchedType(isWildcardType);
+      const watcher = new Watcher('a', 0);
+      watched.add(watcher.watch);
+      assert.deepEqual(await take(watched, 10), [10]);
+      assert.deepEqual(await take(watched, 100), [33, 66, 99, 100]);
+      assert.deepEqual(
+        watcher.told.map(({ version }) => version),
+        [10, 33, 66, 99, 100],
+      );
+      watched.close();
+    });
+  }
+
+  it('are taken in where the last says less, or of some only that they live on', async () => {
+    const whole = { ...responseOf(1, []), resources: [resource('a'), resource('b')] };
+    const heartbeat = { ...resource('b'), bytes: undefined };
+    for (const resources of [[resource('a')], [resource('a'), heartbeat], []]) {
+      const watched = watchedType(false);
+      watched.add(new Watcher('a', 0).watch);
+      const last = { ...responseOf(2, []), resources };
+      const taken = [whole, last].map((response) => watched.take(response, Promise.resolve()));
+      assert.deepEqual(
+        (await Promise.all(taken)).map((result) => result?.read.version),
+        ['1', '2'],
+      );
+      watched.close();
+    }
+  });
+});
+
+describe('what is as it was in the response before', () => {
+  interface Round {
+    /** Names with what is said of them. */
+    readonly said: readonly (readonly [name: string, text: number])[];
+    /** Of one that the owner has lost again, and that leaves with all it knows, and comes back. */
+    readonly loses: string;
+    readonly leaves: string;
+  }
+
+  const ROUNDS: fc.Arbitrary<readonly Round[]> = fc.array(
+    fc.record({
+      said: fc.array(fc.tuple(fc.constantFrom(...NAMES), fc.integer({ min: 1, max: 2 })), { maxLength: 5 }),
+      loses: fc.constantFrom('', '', ...NAMES),
+      leaves: fc.constantFrom('', '', ...NAMES),
+    }),
+    { maxLength: 12 },
+  );
+
+  /** The first of its name is what counts for it. */
+  class Owner {
+    text: number | undefined;
+    repeats = 0;
+    readonly watch: Watch;
+    #next: number | undefined;
+
+    constructor(name: string) {
+      this.watch = {
+        ...new Watcher(name, 0).watch,
+        owner: {
+          onResponse: (response) => {
+            for (const _ of response.offered()) this.text = this.#next;
+            return [];
+          },
+          onRepeated: () => {
+            if (this.text === undefined) return false;
+            assert.equal(this.#next, this.text, 'it has been told that before');
+            this.repeats += 1;
+            return true;
+          },
+          onFailed() {},
+        },
+      };
+    }
+
+    expect(text: number | undefined): void {
+      this.#next = text;
+    }
+  }
+
+  function said(name: string, text: number): RawResource {
+    const message = { cluster_name: name, policy: { overprovisioning_factor: { value: 100 + text } } };
+    return { ...resource(name), bytes: encodeMessage(protoSchema().messageType(ASSIGNMENT), message) };
+  }
+
+  it('is told in short only to whom it has been told last', async () => {
+    let repeats = 0;
+    await fc.assert(
+      fc.asyncProperty(ROUNDS, async (rounds) => {
+        const watched = watchedType(false);
+        const owners = new Map(NAMES.map((name) => [name, new Owner(name)]));
+        for (const { watch } of owners.values()) watched.add(watch);
+        for (const [index, round] of rounds.entries()) {
+          const { loses, leaves } = round;
+          const lost = owners.get(loses);
+          if (lost !== undefined) lost.text = undefined;
+          const former = owners.get(leaves);
+          if (former !== undefined) {
+            repeats += former.repeats;
+            watched.remove(former.watch);
+            owners.set(leaves, new Owner(leaves));
+            watched.add(owners.get(leaves)!.watch);
+          }
+          const first = new Map(round.said.toReversed());
+          for (const [name, owner] of owners) owner.expect(first.get(name));
+          const resources = round.said.map(([name, text]) => said(name, text));
+          await watched.take({ ...responseOf(index, []), resources }, Promise.resolve());
+          for (const [name, text] of first) assert.equal(owners.get(name)!.text, text);
+        }
+        for (const owner of owners.values()) repeats += owner.repeats;
+        watched.close();
+      }),
+      { numRuns: 200 },
+    );
+    assert.ok(repeats > 20, `${repeats} repeats`);
+  });
+
+  it('is told in full when it has lived its time in between', async () => {
+    const clock = new ManualClock();
+    const watched = watchedType(false, clock);
+    const owner = new Owner('a');
+    watched.add(owner.watch);
+    owner.expect(1);
+    const response = { ...responseOf(1, []), resources: [{ ...said('a', 1), ttlMs: 1000 }] };
+    const told = owner.watch.owner.onResponse;
+    const extents: string[] = [];
+    owner.watch.owner.onResponse = (news) => {
+      extents.push(news.removed.join());
+      return told(news);
+    };
+    await watched.take(response, Promise.resolve());
+    await watched.take(response, Promise.resolve());
+    assert.deepEqual([extents, owner.repeats], [[''], 1]);
+    clock.turn(1000);
+    await nextTurn();
+    await watched.take(response, Promise.resolve());
+    assert.deepEqual([extents, owner.repeats], [['', 'a', ''], 1]);
+    watched.close();
+  });
+});
+
 describe('a long response that tells the state of the world', () => {
   const names = Array.from({ length: 100 }, (_, at) => `service-${at}`);
-  const log = new Loggers({ levels: { default: 'off' }, threadId: 0, sink: { write() {} } }).get('config');
 
   /** Whoever is told notes his name. */
   function scene(): { readonly watched: WatchedType; readonly order: string[]; add(name: string): void } {
     const order: string[] = [];
-    const watched = new WatchedType('state', false, {
-      clock: new ManualClock(),
-      faults: NO_FAULTS,
-      log,
-      unknownFields: new UnknownFieldPolicy('reject'),
-      server: () => 'server',
-    });
+    const watched = watchedType(false);
     const add = (name: string): void => {
       const watcher = new Watcher(name, 0);
       const onResponse = (): readonly string[] => {
