@@ -7,6 +7,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { systemMonotonicMs } from '../../src/base/clock.ts';
+import { MAIN_FLAG } from '../../src/process/young-generation.ts';
 import { socketAddress } from '../proxy/contenders/weir.ts';
 import { residentBytesOf } from '../proxy/pinned-process.ts';
 import type { ProbeFigures, ProbeOrder } from './probe.ts';
@@ -14,7 +15,7 @@ import { clusterName } from './resources.ts';
 
 const PROBE = path.join(import.meta.dirname, 'probe.ts');
 const SERVER = path.join(import.meta.dirname, 'management-server.ts');
-const NODE_FLAGS = ['--disable-sigusr1', '--disable-warning=ExperimentalWarning', '--enable-source-maps'];
+const NODE_FLAGS = [MAIN_FLAG, '--disable-sigusr1', '--disable-warning=ExperimentalWarning', '--enable-source-maps'];
 const MEGABYTE = 1e6;
 const POLL_MS = 100;
 const START_LIMIT_MS = 300_000;

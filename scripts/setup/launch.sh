@@ -70,6 +70,11 @@ launch() {
   [ -f "$program" ] || fail "$program is missing; in a clone, run \"npm run build\" once"
   # Stack traces name the sources; the maps are read when the first one is printed.
   set -- --disable-warning=ExperimentalWarning --enable-source-maps "$program" "$@"
+  # Main is stopped for a shorter time at once (src/process/young-generation.ts).
+  case "$program ${NODE_OPTIONS-}" in
+    *semi-space*) ;;
+    */src/main.js\ *) set -- --max-semi-space-size=8 "$@" ;;
+  esac
   # Blocks the signal for good, and main unblocks it; it cannot do that elsewhere.
   case $platform in linux-*) set -- --disable-sigusr1 "$@" ;; esac
   # Compiled code kept from the last start saves a third of this one; where it cannot be kept, all is compiled anew.

@@ -18,6 +18,7 @@ import { print } from './print.ts';
 import { sayReady } from './readiness.ts';
 import { RunningProxy } from './running-proxy.ts';
 import { handleSignals, letReopeningIn } from './signals.ts';
+import { leaveThreadsTheirYoungGeneration } from './young-generation.ts';
 
 export interface ServeParts {
   readonly options: ServerOptions;
@@ -39,6 +40,7 @@ export async function serve(parts: ServeParts): Promise<number> {
   // Awaited below; until then a failure of it is not one that nobody handles.
   starting?.catch(() => {});
   const { concurrency } = options;
+  leaveThreadsTheirYoungGeneration();
   const proxy = new RunningProxy({ concurrency, version, log, systemCalls: openSystemCalls, quit: stopOrder.resolve });
   const releaseSignals = handleSignals(
     { stop: stopOrder.resolve, stopAtOnce: () => process.exit(1), reopenLogs: () => proxy.reopenLogs() },

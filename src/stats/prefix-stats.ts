@@ -133,11 +133,12 @@ export class PrefixStats {
     for (const cell of this.#singles?.[kind].values() ?? NONE) visit(cell, 1);
   }
 
-  /** Cells of all histograms. */
-  *histogramCells(): Generator<number> {
-    for (const { table, cell } of this.#allBlocks()) {
-      for (let index = table.histogramsAt; index < table.size; index++) yield cell + index;
-    }
+  /** Cells of all histograms. A list: they are asked for with each flush, and each step of a generator is an object. */
+  histogramCells(): readonly number[] {
+    const cells: number[] = [];
+    for (const block of this.#blocks) addHistograms(block, cells);
+    if (this.#times) for (const block of this.#times.values()) addHistograms(block, cells);
+    return cells;
   }
 
   /** Counters and gauges. */
@@ -238,3 +239,7 @@ export class PrefixStats {
 }
 
 const NONE: readonly never[] = [];
+
+function addHistograms({ table, cell }: Block, cells: number[]): void {
+  for (let index = table.histogramsAt; index < table.size; index++) cells.push(cell + index);
+}

@@ -22,6 +22,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { NO_RUNTIME_MESSAGE, RUNTIME_MAJOR, runtimeFolder, runtimeVersion } from '../../scripts/setup/runtime.mjs';
 import { PACKAGE_ROOT } from '../../src/base/package-root.ts';
 import { addonName } from '../../src/base/re2.ts';
+import { MAIN_FLAG } from '../../src/process/young-generation.ts';
 import { type ExitResult, type Program, runProgram, startProgram } from '../support/child-process.ts';
 
 const REPORTING_PROGRAM = `
@@ -109,6 +110,7 @@ describe('the weir command', () => {
     assert.equal(realpathSync(report.execPath), realpathSync(path.join(runtimeFolder()!, 'bin/node')));
     assert.ok(report.flags.includes('--disable-warning=ExperimentalWarning'));
     assert.ok(report.flags.includes('--enable-source-maps'));
+    assert.ok(report.flags.includes(MAIN_FLAG));
     assert.equal(report.flags.includes('--disable-sigusr1'), process.platform === 'linux');
     assert.equal(report.cache, installation.cache);
   });

@@ -8,6 +8,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { MAIN_FLAG } from '../../src/process/young-generation.ts';
 import {
   collectOutput,
   type ExitResult,
@@ -19,7 +20,7 @@ import {
 import { untilEqual } from './eventually.ts';
 
 const MAIN = path.join(import.meta.dirname, '../..', process.env.WEIR_TEST_MAIN ?? 'src/main.ts');
-const NODE_FLAGS = ['--disable-sigusr1', '--disable-warning=ExperimentalWarning', '--enable-source-maps'];
+const NODE_FLAGS = [MAIN_FLAG, '--disable-sigusr1', '--disable-warning=ExperimentalWarning', '--enable-source-maps'];
 /** Far beyond any real start: a test that waits this long has failed. */
 const START_LIMIT_MS = 90_000;
 const ENDS_AT_ONCE = /^--(?:version|help|hot-restart-version)$/;

@@ -2,6 +2,7 @@
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { MAIN_FLAG } from '../../../src/process/young-generation.ts';
 import {
   type CertificateFiles,
   type Contender,
@@ -12,7 +13,7 @@ import {
 } from '../contender.ts';
 import { PinnedProcess } from '../pinned-process.ts';
 
-const NODE_FLAGS = ['--disable-sigusr1', '--disable-warning=ExperimentalWarning', '--enable-source-maps'];
+const NODE_FLAGS = [MAIN_FLAG, '--disable-sigusr1', '--disable-warning=ExperimentalWarning', '--enable-source-maps'];
 const FILTERS = 'type.googleapis.com/envoy.extensions.filters';
 const TRANSPORT_SOCKETS = 'type.googleapis.com/envoy.extensions.transport_sockets';
 

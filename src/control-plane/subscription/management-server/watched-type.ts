@@ -274,7 +274,8 @@ export class WatchedType implements WantedNames {
     for (const [watch, placed] of repeated) {
       if (!this.#watches.has(watch)) continue;
       const told = this.#repeat(watch, read, placed);
-      if (told !== NOTHING_REFUSED) for (const refusal of told instanceof Promise ? await told : told) refusals.add(refusal);
+      if (told !== NOTHING_REFUSED)
+        for (const refusal of told instanceof Promise ? await told : told) refusals.add(refusal);
       if (slice.isOver()) await slice.rest();
     }
     this.#version = response.version;
@@ -348,7 +349,8 @@ export class WatchedType implements WantedNames {
       const isWanted = named !== undefined || this.#ofAll.size > 0;
       const isSame = isState && isWanted && !this.#news.note(raw);
       // Whoever wants all is told of those without names, too, so that they are refused by their place.
-      for (const watch of this.#ofAll) if (isPresent(watch) && wants(watch, raw.name)) give(watch, { index, raw }, true);
+      for (const watch of this.#ofAll)
+        if (isPresent(watch) && wants(watch, raw.name)) give(watch, { index, raw }, true);
       if (named !== undefined) for (const watch of named) giveNamed(watch, index, raw, isSame);
       if (raw.name !== '' && !this.isWildcard && named === undefined) unasked.push(raw.name);
     }

@@ -101,7 +101,13 @@ const STEPS: fc.Arbitrary<readonly Step[]> = fc.array(
 function watchedType(isWildcardType: boolean, clock = new ManualClock()): WatchedType {
   const log = new Loggers({ levels: { default: 'off' }, threadId: 0, sink: { write() {} } }).get('config');
   const unknownFields = new UnknownFieldPolicy('reject');
-  return new WatchedType('state', isWildcardType, { clock, faults: NO_FAULTS, log, unknownFields, server: () => 'server' });
+  return new WatchedType('state', isWildcardType, {
+    clock,
+    faults: NO_FAULTS,
+    log,
+    unknownFields,
+    server: () => 'server',
+  });
 }
 
 async function run(steps: readonly Step[], isWildcardType: boolean): Promise<void> {
@@ -168,7 +174,8 @@ async function run(steps: readonly Step[], isWildcardType: boolean): Promise<voi
     for (const [index, names] of offered.entries()) {
       const version = index + 1;
       const concerns = isOfAll || isWildcardType || names.some((name) => watch.names!.has(name));
-      if (version > joinedAfter && concerns && taken.includes(version)) assert.ok(versions.includes(version), 'what came when it was there');
+      if (version > joinedAfter && concerns && taken.includes(version))
+        assert.ok(versions.includes(version), 'what came when it was there');
     }
   }
   watched.close();
