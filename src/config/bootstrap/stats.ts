@@ -1,7 +1,7 @@
 // How stats are named, tagged and flushed.
 
 import { DEFAULT_TAG_NAMES } from '../../base/default-stat-tags.ts';
-import { compileRegex } from '../../base/regex.ts';
+import { compileTagRegex } from '../../base/tag-regex.ts';
 import type {
   Bootstrap,
   HistogramBucketSettings,
@@ -84,7 +84,7 @@ function tagName({ tag_name: name }: TagSpecifier): string {
 }
 
 function convertRule(name: string, pattern: string, at: string, faults: FaultSink): readonly StatTagRule[] {
-  const { error } = compileRegex(pattern);
+  const { error } = compileTagRegex(pattern);
   if (error !== undefined) faults.error(at, `${quote(pattern)} is not a regular expression: ${error}`);
   else if (!hasGroup(pattern)) faults.error(at, `${quote(pattern)} has no group that says what the tag is`);
   else return [{ name, pattern }];
@@ -93,7 +93,7 @@ function convertRule(name: string, pattern: string, at: string, faults: FaultSin
 
 /** The empty text is matched by what is added; then the groups are there without anything in them. */
 function hasGroup(pattern: string): boolean {
-  return compileRegex(`${pattern}|`).regex?.exec('')?.length !== 1;
+  return compileTagRegex(`${pattern}|`).regex?.exec('')?.length !== 1;
 }
 
 function convertMatcher(message: StatsMatcher | null, faults: FaultSink): StatMatcher | undefined {

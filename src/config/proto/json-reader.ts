@@ -151,9 +151,10 @@ function isGivenAlready(around: MapNode, field: FieldPlan, entry: MapEntry, plan
   return first !== entry;
 }
 
+/** What stands in place of a list is a list of one, as in protobuf's own readers: generators of configurations rely on it. */
 function readList(context: ReadContext, builder: MessageBuilder, field: FieldPlan, node: ValueNode): void {
   if (node.kind === 'list') builder.addItems(field, node.items);
-  else if (field.acceptsSingle && node.kind === 'map') builder.addItems(field, [node]);
+  else if (node.kind === field.itemKind) builder.addItems(field, [node]);
   else expected(context, 'a list', node);
 }
 

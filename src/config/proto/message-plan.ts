@@ -21,8 +21,8 @@ export interface FieldPlan {
   readonly oneof: string | undefined;
   /** Null is a value here, where elsewhere it means absent. */
   readonly acceptsNull: boolean;
-  /** An older generation wrote a single message where there is a list now. */
-  readonly acceptsSingle: boolean;
+  /** How one value is written: what is built of fields as a map, anything else as a scalar. */
+  readonly itemKind: 'map' | 'scalar';
   /** Only the older generation has the field. */
   readonly isOlder: boolean;
   /** Nobody is to see what is written there. */
@@ -99,7 +99,7 @@ export class MessagePlans {
       readValue: this.#readerOf(field),
       oneof: field.partOf?.isProto3Optional ? undefined : field.partOf?.name,
       acceptsNull: isNullable(field),
-      acceptsSingle: options['(proxy.v2_singular)'] === true,
+      itemKind: messageTypeOf(field) === undefined ? 'scalar' : 'map',
       isOlder: options['(proxy.only)'] === 'v2',
       isSensitive: options['(proxy.sensitive)'] === true,
       namesHeader: options['(proxy.names_header)'] === true,

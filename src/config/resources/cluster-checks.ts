@@ -145,13 +145,16 @@ export function checkProvidedBalancer(balanced: Cluster, at: string, faults: Fau
 
 const TYPES_WITH_MEMBERS: ReadonlySet<string> = new Set(['STATIC', 'STRICT_DNS', 'LOGICAL_DNS']);
 
+/** A cluster without members is where requests are to end: meshes send such a black hole. Who writes one by hand may have forgotten them. */
 function checkMembers(cluster: Cluster, at: string, isDiscovered: boolean, faults: FaultSink): void {
   const type = discoveryTypeOf(cluster);
   if (type === undefined || !TYPES_WITH_MEMBERS.has(type)) return;
-  // Control planes of meshes lead what may not go anywhere to a cluster that has nothing on purpose.
-  const mayLackAll = isDiscovered && type === 'STATIC';
-  if (cluster.load_assignment === null && cluster.hosts.length === 0 && !mayLackAll) {
-    faults.error(at, `a cluster of type ${type} needs load_assignment`);
+  const hasNone = cluster.load_assignment === null && cluster.hosts.length === 0;
+  if (hasNone && !isDiscovered && type !== 'LOGICAL_DNS') {
+    faults.warning(
+      at,
+      `a cluster of type ${type} without load_assignment has no hosts; its requests are answered with 503`,
+    );
   }
   if (cluster.load_assignment !== null && cluster.hosts.length > 0) {
     faults.warning(`${at}.hosts`, 'ignored, because load_assignment supersedes it');

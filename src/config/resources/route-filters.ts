@@ -88,7 +88,8 @@ export class RouteFilters {
     const opened = openExtension(any);
     if (opened?.typeName !== FILTER_CONFIG) return this.#convertSettings(any, named, at, false);
     const { config, disabled } = opened.message as RouteFilterConfig;
-    if (config === null) return { isDisabled: disabled };
+    // Empty settings are how control planes say that a filter, disabled in its chain, is to run.
+    if (config === null || config.type_url === '') return { isDisabled: disabled };
     return this.#convertSettings(config, named, `${at}.config`, disabled);
   }
 

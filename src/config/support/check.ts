@@ -125,6 +125,7 @@ export class SupportCheck {
     const isOfHolder = field.name === 'typed_config' && !isOptional;
     return (holder, at, report) => {
       const any = holder[field.name] as Any | null;
+      if (isOptional && any?.type_url === '') return;
       if (any === null && (!isOfHolder || (holder.config_discovery ?? null) !== null)) return;
       const anyAt = fieldPath(at, field.name);
       // Without settings there is only the name, which belongs to the message around.

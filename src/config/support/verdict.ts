@@ -33,7 +33,7 @@ export interface ExtensionVerdict {
   readonly types: readonly string[];
   /** Extensions that take no settings, by their names behind `proxy.` or `envoy.`. */
   readonly names: readonly string[];
-  /** The name beside the field is that of no extension: there may be no settings. */
+  /** The name beside the field is that of no extension: there may be no settings, or empty ones. */
   readonly isOptional: boolean;
   readonly note: string;
 }

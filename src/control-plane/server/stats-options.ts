@@ -1,7 +1,7 @@
 // How the bootstrap has stats named, tagged and shown, as the store of stats takes it. Main thread.
 
-import { compileRegex } from '../../base/regex.ts';
 import { compileStringMatch } from '../../base/string-match.ts';
+import { compileTagRegex } from '../../base/tag-regex.ts';
 import type { BootstrapConfig } from '../../config/index.ts';
 import type { StatsStoreOptions, Tag } from '../../stats/index.ts';
 
@@ -14,7 +14,7 @@ export function statsOptions(
   const own = new Set(furtherTags.map(({ name }) => name));
   const fixedTags = [...fixedStatTags.filter(({ name }) => !own.has(name)), ...furtherTags];
   // The configuration has let no expression through that does not compile.
-  const regexTags = statTagRules.map(({ name, pattern }) => ({ name, regex: compileRegex(pattern).regex! }));
+  const regexTags = statTagRules.map(({ name, pattern }) => ({ name, regex: compileTagRegex(pattern).regex! }));
   return {
     tags: { useAllDefaultTags, defaultTags, fixedTags, regexTags },
     ...(shownStats === undefined ? {} : { accepts: shownStatsTest(shownStats) }),

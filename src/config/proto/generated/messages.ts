@@ -3987,6 +3987,11 @@ export interface StderrAccessLog {
   readonly access_log_format?: 'log_format';
 }
 
+/** proxy.extensions.bootstrap.internal_listener.v3.InternalListener */
+export interface InternalListener {
+  buffer_size_kb: UInt32Value | null;
+}
+
 /** proxy.extensions.clusters.aggregate.v3.ClusterConfig */
 export interface AggregateClusterConfig {
   clusters: string[];
@@ -5850,6 +5855,9 @@ export interface UriTemplateRewriteConfig {
   path_template_rewrite: string;
 }
 
+/** proxy.extensions.regex_engines.v3.GoogleRE2 */
+export interface GoogleRE2 {}
+
 /** proxy.extensions.request_id.uuid.v3.UuidRequestIdConfig */
 export interface UuidRequestIdConfig {
   pack_trace_reason: BoolValue | null;
@@ -6962,6 +6970,7 @@ export interface MessageTypes {
   'proxy.extensions.access_loggers.open_telemetry.v3.OpenTelemetryAccessLogConfig': OpenTelemetryAccessLogConfig;
   'proxy.extensions.access_loggers.stream.v3.StdoutAccessLog': StdoutAccessLog;
   'proxy.extensions.access_loggers.stream.v3.StderrAccessLog': StderrAccessLog;
+  'proxy.extensions.bootstrap.internal_listener.v3.InternalListener': InternalListener;
   'proxy.extensions.clusters.aggregate.v3.ClusterConfig': AggregateClusterConfig;
   'proxy.extensions.clusters.aggregate.v3.AggregateClusterResource': AggregateClusterResource;
   'proxy.extensions.clusters.dns.v3.DnsCluster': DnsCluster;
@@ -7206,6 +7215,7 @@ export interface MessageTypes {
   'proxy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig': CaresDnsResolverConfig;
   'proxy.extensions.path.match.uri_template.v3.UriTemplateMatchConfig': UriTemplateMatchConfig;
   'proxy.extensions.path.rewrite.uri_template.v3.UriTemplateRewriteConfig': UriTemplateRewriteConfig;
+  'proxy.extensions.regex_engines.v3.GoogleRE2': GoogleRE2;
   'proxy.extensions.request_id.uuid.v3.UuidRequestIdConfig': UuidRequestIdConfig;
   'proxy.extensions.resource_monitors.cgroup_memory.v3.CgroupMemoryConfig': CgroupMemoryConfig;
   'proxy.extensions.resource_monitors.downstream_connections.v3.DownstreamConnectionsConfig': DownstreamConnectionsConfig;

@@ -10,7 +10,7 @@ import {
   supportedWhole,
   warned,
 } from '../verdict.ts';
-import { READ_AS_TYPED } from './extensions.ts';
+import { INTERNAL_LISTENER, RE2, READ_AS_TYPED } from './extensions.ts';
 
 const NEVER = '0s is never';
 const FILES_LAYER = 'read again when another link is moved over it';
@@ -21,12 +21,12 @@ export const BOOTSTRAP_SUPPORT: SupportTable = {
   'proxy.config.bootstrap.v3.Bootstrap': {
     otherwise: rejected(),
     fields: {
-      bootstrap_extensions: rejected('extensions come with the build; filters of your own are modules'),
+      bootstrap_extensions: supportedAs('bootstrap extension', 'those of the build; filters of your own are modules'),
       config_sources: rejected('sources are named where they are used, as in cds_config'),
       default_config_source: rejected('sources are named where they are used, as in cds_config'),
       default_socket_interface: rejected('sockets are those of the system'),
       certificate_provider_instances: rejected('use tls_certificates, or secrets from files by sds_config'),
-      default_regex_engine: rejected('RE2 is the only one, and the default'),
+      default_regex_engine: supportedAs('regex engine', 'RE2 is the only one, and the default'),
       listener_manager: rejected('there is one listener manager, for sockets of this machine'),
       node: supported(),
       static_resources: supported(),
@@ -67,6 +67,16 @@ export const BOOTSTRAP_SUPPORT: SupportTable = {
       memory_allocator_manager: warned('memory is managed by Node'),
     },
   },
+  'proxy.config.core.v3.TypedExtensionConfig (bootstrap extension)': {
+    otherwise: rejected(),
+    fields: { name: supported(), typed_config: extensions([INTERNAL_LISTENER]) },
+  },
+  [INTERNAL_LISTENER]: { otherwise: warned('listeners of that kind are refused where they stand'), fields: {} },
+  'proxy.config.core.v3.TypedExtensionConfig (regex engine)': {
+    otherwise: rejected(),
+    fields: { name: supported(), typed_config: extensions([RE2]) },
+  },
+  [RE2]: { otherwise: rejected(), fields: {} },
   'proxy.config.bootstrap.v3.Watchdogs': {
     otherwise: rejected(),
     fields: { main_thread_watchdog: supported(), worker_watchdog: supported() },

@@ -30,6 +30,8 @@ export const RAW_BUFFER = 'proxy.extensions.transport_sockets.raw_buffer.v3.RawB
 export const UPSTREAM_TLS = 'proxy.extensions.transport_sockets.tls.v3.UpstreamTlsContext';
 export const UPSTREAM_PROXY_PROTOCOL =
   'proxy.extensions.transport_sockets.proxy_protocol.v3.ProxyProtocolUpstreamTransport';
+export const INTERNAL_LISTENER = 'proxy.extensions.bootstrap.internal_listener.v3.InternalListener';
+export const RE2 = 'proxy.extensions.regex_engines.v3.GoogleRE2';
 export const CARES_RESOLVER = 'proxy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig';
 export const LOCAL_ADDRESS_SELECTOR = 'proxy.config.upstream.local_address_selector.v3.DefaultLocalAddressSelector';
 export const DNS_CLUSTER = 'proxy.extensions.clusters.dns.v3.DnsCluster';

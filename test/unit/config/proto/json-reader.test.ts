@@ -153,6 +153,17 @@ describe('values', () => {
   });
 });
 
+test('what stands in place of a list is a list of one', () => {
+  const { message } = readText(CLUSTER, 'load_assignment: { endpoints: { lb_endpoints: { endpoint: { hostname: a } } } }');
+  const { endpoints } = message.load_assignment as { endpoints: { lb_endpoints: { endpoint: { hostname: string } }[] }[] };
+  assert.deepEqual(
+    endpoints.map(({ lb_endpoints }) => lb_endpoints.map(({ endpoint }) => endpoint.hostname)),
+    [['a']],
+  );
+  const host = readText('config.route.v3.VirtualHost', 'domains: "*"').message;
+  assert.deepEqual(host.domains, ['*']);
+});
+
 describe('faults', () => {
   test('one pass finds them all, each with path, value and place', () => {
     const text = `name: 5
@@ -170,7 +181,7 @@ metadata: { filter_metadata: [] }`;
       '1:7: name: expected a string, got 5; put it in quotes: "5"',
       '2:1: conect_timeout: unknown field "conect_timeout" in proxy.config.cluster.v3.Cluster; did you mean "connect_timeout"?',
       '3:18: connect_timeout: expected a duration in seconds such as "0.25s", got "soon"',
-      '4:8: hosts: expected a list, got a map',
+      '4:10: hosts[0].a: unknown field "a" in proxy.config.core.v3.Address',
       '7:19: load_assignment.endpoints[0].lb_endpoints: expected a list, got "x"',
       '8:5: load_assignment.endpoints[1]: a list cannot hold null',
       '9:17: load_assignment.endpoints[2].priority: -1 is outside 0 to 4294967295',

@@ -94,6 +94,7 @@ describe('what routes say to filters', () => {
     assert.deepEqual(marks(said({ route: wrapped({ disabled: true }) })), ['off']);
     assert.deepEqual(marks(said({ route: wrapped({}), host: wrapped({ disabled: true }) })), ['on', 'off']);
     assert.deepEqual(marks(said({ route: wrapped({ config: policy('wrapped') }) })), ['wrapped']);
+    assert.deepEqual(marks(said({ route: wrapped({ config: {} }), host: wrapped({ disabled: true }) })), ['on', 'off']);
   });
 
   it('finds filters by what older configurations call them', () => {
