@@ -34,6 +34,7 @@ const ARGUMENTS: Readonly<Record<Argument, string>> = {
   style: '(STYLE)',
   metadata: '(SOURCE:NAMESPACE:KEY:…)',
   path: '(EXTENT:SOURCE)',
+  query: '(FORM)',
 };
 
 function row([name, { argument, says }]: readonly [string, OperatorRow]): string {

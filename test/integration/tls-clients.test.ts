@@ -46,6 +46,12 @@ const OPERATORS = [
   'DOWNSTREAM_TLS_CIPHER',
 ] as const;
 
+const CHAIN_OPERATORS = [
+  'DOWNSTREAM_PEER_CHAIN_FINGERPRINTS_256',
+  'DOWNSTREAM_PEER_CHAIN_FINGERPRINTS_1',
+  'DOWNSTREAM_PEER_CHAIN_SERIALS',
+];
+
 function place(name: string): string {
   return path.join(folder.path, name);
 }
@@ -132,6 +138,7 @@ before(async () => {
         ...routesTo('web'),
         forward_client_cert_details: 'SANITIZE_SET',
         set_current_client_cert_details: { chain: true },
+        access_log: [logTo('chain.log', CHAIN_OPERATORS.map((operator) => `%${operator}%`).join(' '))],
       },
     }),
     tlsListener('matched', {
@@ -229,6 +236,14 @@ describe('what upstreams are told of the certificates of clients', () => {
     assert.equal(await chain(far, between), far.certificate + between.certificate);
     assert.equal(await chain(far, between, ca), far.certificate + between.certificate);
     assert.equal(await chain(alice), alice.certificate);
+    const digits = (text: string): string => text.replaceAll(':', '').toLowerCase();
+    const lines = [[far, between], [far, between], [alice]].map((all) => {
+      const certificates = all.map(({ certificate }) => new X509Certificate(certificate));
+      return (['fingerprint256', 'fingerprint', 'serialNumber'] as const)
+        .map((field) => certificates.map((certificate) => digits(certificate[field])).join())
+        .join(' ');
+    });
+    await untilEqual(`${lines.join('\n')}\n`, () => written('chain.log'), 'the log');
   });
 
   it('is what a decision tree says, and what the mode says where it leads nowhere', async () => {

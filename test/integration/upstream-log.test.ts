@@ -15,20 +15,24 @@ import { filteredListener, routeTo } from '../support/embedded-filters.ts';
 import { eventually, untilEqual } from '../support/eventually.ts';
 import { HTTP2 } from '../support/guarded-proxy.ts';
 import { ECHO, Http2Upstream } from '../support/http2-upstream.ts';
-import { unusedPort, WireClient } from '../support/wire.ts';
+import { unusedPort, WireClient, WireUpstream } from '../support/wire.ts';
 
 const ROUTER = 'type.googleapis.com/envoy.extensions.filters.http.router.v3.Router';
 const FORMAT =
   '%ACCESS_LOG_TYPE% %REQ(:PATH)% %RESPONSE_CODE% %RESPONSE_FLAGS% %UPSTREAM_REQUEST_ATTEMPT_COUNT% %BYTES_SENT% %BYTES_RECEIVED%' +
   ' %RESP(x-said)% %ROUTE_NAME% %UPSTREAM_CLUSTER% %PROTOCOL% %RESPONSE_CODE_DETAILS%\n';
 
-function router(file: string, options: JsonObject = {}, filter: JsonObject = {}): JsonObject {
+function logTo(file: string, format: string): JsonObject {
   const typed_config = {
     '@type': 'type.googleapis.com/envoy.extensions.access_loggers.file.v3.FileAccessLog',
     path: file,
-    log_format: { text_format_source: { inline_string: FORMAT } },
+    log_format: { text_format_source: { inline_string: format } },
   };
-  const upstream_log = [{ name: 'envoy.access_loggers.file', typed_config, ...filter }];
+  return { name: 'envoy.access_loggers.file', typed_config };
+}
+
+function router(file: string, options: JsonObject = {}, filter: JsonObject = {}, format = FORMAT): JsonObject {
+  const upstream_log = [{ ...logTo(file, format), ...filter }];
   const settings = { '@type': ROUTER, upstream_log, upstream_log_options: options };
   return { name: 'envoy.filters.http.router', typed_config: settings };
 }
@@ -41,17 +45,27 @@ interface Bench {
   entries(): Promise<string[]>;
 }
 
+interface LogOptions {
+  readonly options?: JsonObject;
+  readonly cluster?: JsonObject;
+  readonly filter?: JsonObject;
+  readonly format?: string;
+  /** The request has an entry of the same format, behind those of its attempts. */
+  readonly ofRequest?: boolean;
+}
+
 async function logging(
   t: TestContext,
   port: number,
   action: JsonObject = {},
-  { options = {}, cluster = {}, filter = {} }: { options?: JsonObject; cluster?: JsonObject; filter?: JsonObject } = {},
+  { options = {}, cluster = {}, filter = {}, format = FORMAT, ofRequest = false }: LogOptions = {},
 ): Promise<Bench> {
   const folder = mkdtempSync(path.join(tmpdir(), 'weir-upstream-log-'));
   t.after(() => rmSync(folder, { recursive: true }));
   const file = path.join(folder, 'log');
   const route = routeTo('/', {}, { name: 'all', route: { cluster: 'web', ...action } });
-  const manager = { http_filters: [router(file, options, filter)] };
+  const access_log = ofRequest ? [logTo(file, format)] : [];
+  const manager = { http_filters: [router(file, options, filter, format)], access_log };
   const proxy = await createProxy(
     bootstrapOf([filteredListener([], [route], { manager })], [clusterAt('web', port, cluster)]),
     { fileFlushIntervalMsec: 20 },
@@ -99,6 +113,48 @@ describe('the log of attempts', () => {
       'UpstreamEnd /p 503 - 1 3 5 answer 1 all web HTTP/1.1 via_upstream',
       'UpstreamEnd /p 201 - 2 3 4 answer 2 all web HTTP/1.1 via_upstream',
     ]);
+  });
+
+  test('tells what each has been on the wire, and the log of the request what all have been', async (t) => {
+    const asked: number[] = [];
+    const answers = [
+      'HTTP/1.1 503 No\r\ncontent-length: 5\r\n\r\nsorry',
+      'HTTP/1.1 200 OK\r\nx-said: done\r\ncontent-length: 2\r\n\r\nok',
+    ];
+    const server = await WireUpstream.start((socket) => {
+      socket.on('data', (bytes: Buffer) => {
+        socket.write(answers[asked.length]!);
+        asked.push(bytes.length);
+      });
+    });
+    t.after(() => server.close());
+    const format = '%UPSTREAM_WIRE_BYTES_SENT% %UPSTREAM_WIRE_BYTES_RECEIVED%\n';
+    const { client, entries } = await logging(t, server.port, RETRIES, { format, ofRequest: true });
+    assert.equal((await client.write(POST).response()).status, 200);
+    const each = asked.map((bytes, index) => [bytes, answers[index]!.length]);
+    const sums = [0, 1].map((column) => each.reduce((sum, row) => sum + row[column]!, 0));
+    assert.deepEqual(
+      (await entries()).map((entry) => entry.split(' ').map(Number)),
+      [...each, sums],
+    );
+  });
+
+  test('tells which connection each has had, and how long it has waited for that', async (t) => {
+    const port = await upstream(t, (request, response) => {
+      request.resume();
+      response.writeHead(request.url === '/last' ? 200 : 503, { 'content-length': 0 }).end();
+    });
+    const format = '%UPSTREAM_CONNECTION_ID% %UPSTREAM_CONNECTION_POOL_READY_DURATION% %CONNECTION_ID%\n';
+    const { client, entries } = await logging(t, port, RETRIES, { format });
+    await client.write(POST).response();
+    await client.write(POST.replace('/p', '/last')).response();
+    const all = (await entries()).map((entry) => entry.split(' ').map(Number));
+    const [first] = all;
+    assert.equal(all.length, 4);
+    for (const [own, waitedMs, ofClient] of all) {
+      assert.ok(own! > 0 && own !== ofClient && waitedMs! >= 0, String(all));
+      assert.deepEqual([own, ofClient], [first![0], first![2]]);
+    }
   });
 
   test('tells of attempts that find nobody', async (t) => {

@@ -37,6 +37,8 @@ export interface FormatFacts {
   readonly requestTxDurationMs: number;
   /** … the response's first byte from the upstream. */
   readonly responseDurationMs: number;
+  /** From the choice of the last host to a connection that can be used, in whole milliseconds; -1 without one. */
+  readonly poolReadyDurationMs: number;
   /** From there to the response's last byte to the client. */
   readonly responseTxDurationMs: number;
 
@@ -145,6 +147,8 @@ export interface UpstreamFacts {
   readonly protocol: string;
   /** Null before a connection is there, and for a plain one. */
   readonly tls: TlsFacts | null;
+  /** 0 before there is a connection. */
+  readonly connectionId: number;
   /** Monotonic times of its connection: begun, connected, secured; negative for what has not come, or is not known. */
   readonly openedMs: number;
   readonly connectedMs: number;

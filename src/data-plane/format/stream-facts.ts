@@ -94,6 +94,7 @@ export class StreamFacts implements FormatFacts {
   requestEndMs = NOT_YET;
   requestSentMs = NOT_YET;
   responseStartMs = NOT_YET;
+  poolReadyDurationMs = NOT_YET;
   /** Those that only COMMON_DURATION tells of. */
   upstreamStartMs = NOT_YET;
   bodyStartMs = NOT_YET;
@@ -115,6 +116,7 @@ export class StreamFacts implements FormatFacts {
   readonly #clock: Clock;
   readonly #startMs: number;
   #streamId = '';
+  #hostMs = NOT_YET;
   #request: HeadText | null = null;
   #response: HeadText | null = null;
 
@@ -132,6 +134,17 @@ export class StreamFacts implements FormatFacts {
     this.accessLogType = accessLogType;
     this.ingress = ingress;
     this.startTimeMs = clock.wallMs() - (clock.monotonicMs() - startMs);
+  }
+
+  /** A host has been chosen, whose connection is to be waited for. */
+  noteHostChosen(): void {
+    this.#hostMs = this.#clock.monotonicMs();
+    this.poolReadyDurationMs = NOT_YET;
+  }
+
+  /** The connection is there. */
+  noteConnectionReady(nowMs: number): void {
+    if (this.#hostMs !== NOT_YET) this.poolReadyDurationMs = Math.trunc(nowMs - this.#hostMs);
   }
 
   /** What filters have said of a connection without requests, and why one has ended it. */

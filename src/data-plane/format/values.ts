@@ -17,7 +17,7 @@ import type {
   WireSide,
 } from '../../snapshot/index.ts';
 import { wantSessionIds } from '../../tls/session-id.ts';
-import type { CertificateFacts, TlsFacts } from '../network/tls/connection-tls.ts';
+import { type CertificateFacts, chainOf, type TlsFacts } from '../network/tls/connection-tls.ts';
 import { longFlags, shortFlags } from '../response-flags.ts';
 import { endpointText } from './endpoint-text.ts';
 import type { Endpoint, FormatFacts } from './facts.ts';
@@ -114,12 +114,27 @@ function pathReader([extent, source]: readonly string[]): ReadValue {
   return extent === 'NQ' ? withoutQuery(read) : read;
 }
 
-function queryReader([name = '']: readonly string[]): ReadValue {
+function parameterReader([name = '']: readonly string[]): ReadValue {
+  return (facts) => text(new URLSearchParams(queryOf(facts)).get(name) ?? '');
+}
+
+function queryReader([form]: readonly string[]): ReadValue {
   return (facts) => {
-    const path = facts.requestHeader(':path') ?? '';
-    const query = path.indexOf('?');
-    return query === -1 ? undefined : text(new URLSearchParams(path.slice(query)).get(name) ?? '');
+    const query = queryOf(facts);
+    if (query === '') return undefined;
+    return form === 'DECODED' ? percentDecoded(query) : query;
   };
+}
+
+/** Byte text, without its question mark. */
+function queryOf(facts: FormatFacts): string {
+  const path = facts.requestHeader(':path') ?? '';
+  const query = path.indexOf('?');
+  return query === -1 ? '' : path.slice(query + 1);
+}
+
+function percentDecoded(bytes: string): string {
+  return bytes.replace(/%([\da-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
 }
 
 function timeReader(args: readonly string[], isLocal: boolean, instantMs: (facts: FormatFacts) => number): ReadValue {
@@ -184,6 +199,11 @@ function factOf(value: JsonValue | undefined): FormatValue {
 /** Of the client's certificate, or of the one that it was shown. */
 function ofCertificate(side: 'own' | 'peer', read: (facts: CertificateFacts) => string): MakeReader {
   return plain(({ downstream: { tls } }) => textOf(tls?.[side], read));
+}
+
+/** Of the client's certificate and those that it has come with. */
+function ofChain(read: (certificate: X509Certificate) => string): MakeReader {
+  return ofCertificate('peer', ({ certificate }) => chainOf(certificate).map(read).join());
 }
 
 /** Of the upstream's certificate. */
@@ -287,6 +307,9 @@ const READERS: Readonly<Record<FormatOperator, MakeReader>> = {
   DOWNSTREAM_PEER_CERT: ofCertificate('peer', inPem),
   DOWNSTREAM_PEER_CERT_V_END: (args) => validity(args, ofClient, ({ validToDate }) => validToDate),
   DOWNSTREAM_PEER_CERT_V_START: (args) => validity(args, ofClient, ({ validFromDate }) => validFromDate),
+  DOWNSTREAM_PEER_CHAIN_FINGERPRINTS_1: ofChain(({ fingerprint }) => digits(fingerprint)),
+  DOWNSTREAM_PEER_CHAIN_FINGERPRINTS_256: ofChain(({ fingerprint256 }) => digits(fingerprint256)),
+  DOWNSTREAM_PEER_CHAIN_SERIALS: ofChain(({ serialNumber }) => serialNumber.toLowerCase()),
   DOWNSTREAM_PEER_DNS_SAN: ofCertificate('peer', ({ names }) => names.dns.join()),
   DOWNSTREAM_PEER_EMAIL_SAN: ofCertificate('peer', ({ names }) => names.email.join()),
   DOWNSTREAM_PEER_FINGERPRINT_1: ofCertificate('peer', ({ certificate }) => digits(certificate.fingerprint)),
@@ -312,7 +335,8 @@ const READERS: Readonly<Record<FormatOperator, MakeReader>> = {
   PACKETS_RETRANSMITTED: plain(() => 0),
   PATH: pathReader,
   PROTOCOL: plain((facts) => text(facts.protocol)),
-  QUERY_PARAM: queryReader,
+  QUERY_PARAM: parameterReader,
+  QUERY_PARAMS: queryReader,
   REQ: (args) => headerReader(args, (facts, name) => facts.requestHeader(name)),
   REQ_WITHOUT_QUERY: (args) => withoutQuery(headerReader(args, (facts, name) => facts.requestHeader(name))),
   REQUEST_DURATION: plain((facts) => known(facts.requestDurationMs)),
@@ -341,6 +365,8 @@ const READERS: Readonly<Record<FormatOperator, MakeReader>> = {
   UPSTREAM_CLUSTER: plain((facts) => text(facts.upstreamCluster)),
   UPSTREAM_CLUSTER_RAW: plain((facts) => text(facts.upstreamCluster)),
   ...wireReaders('UPSTREAM'),
+  UPSTREAM_CONNECTION_ID: plain(({ upstream }) => positive(upstream?.connectionId)),
+  UPSTREAM_CONNECTION_POOL_READY_DURATION: plain((facts) => known(facts.poolReadyDurationMs)),
   UPSTREAM_HOST: plain((facts) => fullOf(facts.upstream?.remote)),
   UPSTREAM_HOST_NAME: plain((facts) => text(facts.upstream?.hostname ?? '') ?? fullOf(facts.upstream?.remote)),
   UPSTREAM_HOST_NAME_WITHOUT_PORT: plain(

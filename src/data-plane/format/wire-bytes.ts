@@ -13,41 +13,72 @@ export class WireBytes {
   /** The same as the text that HTTP/1 would have sent. */
   headTextSent = 0;
   headTextReceived = 0;
+  /** What these are a part of, and what is counted there as well: of one attempt, those of its request. */
+  readonly #whole: WireBytes | null;
+
+  constructor(whole: WireBytes | null = null) {
+    this.#whole = whole;
+  }
+
+  sentBytes(bytes: number): void {
+    this.sent += bytes;
+    this.#whole?.sentBytes(bytes);
+  }
+
+  receivedBytes(bytes: number): void {
+    this.received += bytes;
+    this.#whole?.receivedBytes(bytes);
+  }
 
   /** A head of text, whose bytes are counted with all that is written. */
   sentText(bytes: number): void {
     this.headSent += bytes;
     this.headTextSent += bytes;
+    this.#whole?.sentText(bytes);
   }
 
   receivedText(bytes: number): void {
     this.headReceived += bytes;
     this.headTextReceived += bytes;
+    this.#whole?.receivedText(bytes);
   }
 
   /** A header block of HTTP/2. */
   sentBlock(bytes: number): void {
     this.headSent += bytes;
     this.sent += bytes + FRAME_HEAD_BYTES;
+    this.#whole?.sentBlock(bytes);
   }
 
   receivedBlock(bytes: number): void {
     this.headReceived += bytes;
     this.received += bytes + FRAME_HEAD_BYTES;
+    this.#whole?.receivedBlock(bytes);
+  }
+
+  /** The text that such a block stands for. */
+  sentBlockText(bytes: number): void {
+    this.headTextSent += bytes;
+    this.#whole?.sentBlockText(bytes);
+  }
+
+  receivedBlockText(bytes: number): void {
+    this.headTextReceived += bytes;
+    this.#whole?.receivedBlockText(bytes);
   }
 
   /** A frame of content. */
   sentFrame(bytes: number): void {
-    this.sent += bytes + FRAME_HEAD_BYTES;
+    this.sentBytes(bytes + FRAME_HEAD_BYTES);
   }
 
   receivedFrame(bytes: number): void {
-    this.received += bytes + FRAME_HEAD_BYTES;
+    this.receivedBytes(bytes + FRAME_HEAD_BYTES);
   }
 }
 
 /** What of them is counted. */
-export type WireCount = Exclude<keyof WireBytes, `${string}${'Text' | 'Block' | 'Frame'}`>;
+export type WireCount = Exclude<keyof WireBytes, `${string}${'Text' | 'Block' | 'Frame' | 'Bytes'}`>;
 
 let areWanted = false;
 
@@ -56,7 +87,7 @@ export function wantWireBytes(): void {
   areWanted = true;
 }
 
-/** @returns null where no format asks. */
-export function newWireBytes(): WireBytes | null {
-  return areWanted ? new WireBytes() : null;
+/** @param whole what they are a part of. @returns null where no format asks. */
+export function newWireBytes(whole: WireBytes | null = null): WireBytes | null {
+  return areWanted ? new WireBytes(whole) : null;
 }

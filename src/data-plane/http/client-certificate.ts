@@ -3,19 +3,17 @@
 //
 //   By=<URI of our certificate>;Hash=<SHA-256 of the client's>;Cert="…";Chain="…";Subject="…";URI=…;DNS=…
 
-import { createHash, type X509Certificate } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import type { ClientCertificateSettings, HttpConnectionManagerSettings } from '../../snapshot/index.ts';
 import { HEADER_ID, type RequestHead } from '../../wasm/http1.ts';
 import { compileMatchTree, type FindMatch } from '../matching/match-tree.ts';
 import { REQUEST_INPUTS } from '../matching/request-inputs.ts';
-import type { CertificateFacts } from '../network/tls/connection-tls.ts';
+import { type CertificateFacts, chainOf } from '../network/tls/connection-tls.ts';
 import { type RequestSender, RouteRequest } from '../route/route-request.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { headerText } from './header-text.ts';
 
 const NAME = 'x-forwarded-client-cert';
-/** OpenSSL verifies no longer chain by default than 100; nobody sends one of more than some. */
-const MOST_CERTIFICATES = 16;
 const FORWARDED_CLIENT_CERT = HEADER_ID[NAME];
 
 /** A request whose origin is known. */
@@ -85,29 +83,11 @@ function details(peer: CertificateFacts, own: CertificateFacts | null, settings:
   const parts = (own?.names.uri ?? []).map((uri) => `By=${unambiguous(uri)}`);
   parts.push(`Hash=${createHash('sha256').update(certificate.raw).digest('hex')}`);
   if (settings.cert) parts.push(`Cert="${encodeURIComponent(certificate.toString())}"`);
-  if (settings.chain) parts.push(`Chain="${encodeURIComponent(chainOf(certificate))}"`);
+  if (settings.chain) parts.push(`Chain="${encodeURIComponent(chainOf(certificate).join(''))}"`);
   if (settings.subject) parts.push(`Subject="${quotable(peer.subject)}"`);
   if (settings.uri) parts.push(...names.uri.map((uri) => `URI=${unambiguous(uri)}`));
   if (settings.dns) parts.push(...names.dns.map((dns) => `DNS=${unambiguous(dns)}`));
   return headerText(parts.join(';'));
-}
-
-/**
- * In PEM, from the client's own on. Without the root, which nobody believes for having been sent, and which Node may have
- * taken out of the authorities of this side where the client has sent its own alone.
- */
-function chainOf(certificate: X509Certificate): string {
-  let text = certificate.toString();
-  let next = certificate.issuerCertificate;
-  for (let length = 1; next !== undefined && length < MOST_CERTIFICATES && !isRoot(next); length += 1) {
-    text += next.toString();
-    next = next.issuerCertificate;
-  }
-  return text;
-}
-
-function isRoot({ subject, issuer }: X509Certificate): boolean {
-  return subject === issuer;
 }
 
 /** A name that could be taken for several parts is put in quotes. */

@@ -72,6 +72,8 @@ export class HttpStreamFacts extends StreamFacts {
 
   /** An attempt goes to this host. */
   noteHost(host: Host, attempts: number): void {
+    // Told again with what is known of the attempt by then.
+    if (attempts !== this.attempts) this.noteHostChosen();
     this.#upstreamEnd = new UpstreamEnd(host);
     this.upstream = this.#upstreamEnd;
     this.#hostCluster = host.cluster;
@@ -83,6 +85,7 @@ export class HttpStreamFacts extends StreamFacts {
   noteConnection(connection: ConnectionEnds, head: string, isRequestComplete: boolean): void {
     const nowMs = this.#clock.monotonicMs();
     this.requestHead = head;
+    this.noteConnectionReady(nowMs);
     this.noteEnds(connection);
     this.upstreamStartMs = nowMs;
     if (isRequestComplete) this.requestSentMs = nowMs;
@@ -112,7 +115,6 @@ export class HttpStreamFacts extends StreamFacts {
     this.tracePlace = request.tracePlace;
     this.requestEndMs = request.requestEndMs;
     this.downstreamWire = request.downstreamWire;
-    this.upstreamWire = request.upstreamWire;
     // Of an attempt that has found no connection: what would have gone out.
     if (this.requestHead === '') this.requestHead = request.requestHead;
     if (this.upstreamCluster === '') {

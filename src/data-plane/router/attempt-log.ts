@@ -7,6 +7,7 @@ import type { UpstreamLogSettings } from '../../snapshot/index.ts';
 import type { ResponseHead } from '../../wasm/http1.ts';
 import { AccessLog } from '../access-log/access-log.ts';
 import { type AccessLogType, NOT_YET } from '../format/stream-facts.ts';
+import { newWireBytes, type WireBytes } from '../format/wire-bytes.ts';
 import { HttpStreamFacts, type StreamStart } from '../http/http-stream-facts.ts';
 import { PeriodicEntries } from '../http/periodic-entries.ts';
 import type { Trailers } from '../http/trailers.ts';
@@ -67,7 +68,12 @@ class LoggedAttempt implements AttemptEntry {
     // By then the codec may hold heads of others.
     this.#facts.liveHead = null;
     this.#facts.accessLogType = 'UpstreamEnd';
+    this.#facts.upstreamWire = newWireBytes(request().upstreamWire);
     this.#request = request;
+  }
+
+  get wire(): WireBytes | null {
+    return this.#facts.upstreamWire;
   }
 
   host(host: Host, attempts: number): void {

@@ -162,7 +162,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
   }
 
   get upstreamWire(): WireBytes | null {
-    return this.#client.upstreamWire;
+    return this.#entry === null ? this.#client.upstreamWire : this.#entry.wire;
   }
 
   get matchesUpstreamScheme(): boolean {

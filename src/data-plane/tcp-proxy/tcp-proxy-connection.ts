@@ -257,6 +257,7 @@ export class TcpProxyConnection
     this.#state = OPEN;
     this.#upstream!.noteServed();
     this.#upstreamEnd?.noteConnection(this.#upstream!.ends);
+    this.#facts?.noteConnectionReady(this.#context.clock.monotonicMs());
     this.#search.connected();
     if (!this.#hasClientEnded) this.#silence.noteClient();
     this.#silence.noteUpstream();
@@ -398,6 +399,7 @@ export class TcpProxyConnection
     if (this.#facts === null) return;
     this.#upstreamEnd = new UpstreamEnd(host);
     this.#facts.upstream = this.#upstreamEnd;
+    this.#facts.noteHostChosen();
     // Hosts of an aggregate cluster are others'.
     this.#noteCluster(this.#facts, host.cluster);
   }

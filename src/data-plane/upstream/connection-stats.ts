@@ -54,6 +54,7 @@ export class UpstreamConnectionStats {
   readonly #record: number;
   readonly #clusterStats: number;
   readonly #hostStats: number;
+  readonly connectionId: number;
   readonly startMs: number;
   readyMs = -1;
   #requests = 0;
@@ -70,6 +71,7 @@ export class UpstreamConnectionStats {
     this.#clusterStats = host.cluster.statBase;
     this.#hostStats = host.statBase;
     this.startMs = startMs;
+    this.connectionId = context.nextConnectionId();
     this.held = new BufferedBytes(context, this.#clusterStats + upstream_cx_rx_bytes_buffered);
     this.#unsent = new BufferedBytes(context, this.#clusterStats + upstream_cx_tx_bytes_buffered);
     this.count(upstream_cx_total);

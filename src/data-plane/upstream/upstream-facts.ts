@@ -18,8 +18,10 @@ export interface ConnectionEnds {
   readonly times?: ConnectionTimes | undefined;
 }
 
-/** Monotonic times of a connection. */
+/** Which connection it is, and its monotonic times. */
 export interface ConnectionTimes {
+  /** Among those of all workers, of clients too. */
+  readonly connectionId: number;
   readonly startMs: number;
   /** It can be used: it is connected, and secured where it is to be. Negative before. */
   readonly readyMs: number;
@@ -42,6 +44,7 @@ export class UpstreamEnd implements UpstreamFacts {
   protocol = '';
   local: Endpoint = UNKNOWN;
   tls: TlsFacts | null = null;
+  connectionId = 0;
   openedMs = -1;
   connectedMs = -1;
   securedMs = -1;
@@ -55,6 +58,7 @@ export class UpstreamEnd implements UpstreamFacts {
   /** Which ends the bytes go through, once there is a connection: an older one may lead to another address. */
   noteConnection({ localEndpoint, remoteAddress, tls, protocol = '', times }: ConnectionEnds): void {
     if (times !== undefined) {
+      this.connectionId = times.connectionId;
       this.openedMs = times.startMs;
       this.connectedMs = tls === null ? times.readyMs : tls.connectedMs;
       if (tls !== null) this.securedMs = times.readyMs;

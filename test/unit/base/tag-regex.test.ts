@@ -9,7 +9,8 @@ describe('an expression of a stat tag', () => {
   });
 
   it('may look around, beside classes that have names', () => {
-    const listener = compileTagRegex('^listener(?=\\.).*?\\.http\\.(((?:[_.[:digit:]]*|[_\\[\\]aAbB[:alpha:]]*))\\.)').regex!;
+    const listener = compileTagRegex('^listener(?=\\.).*?\\.http\\.(((?:[_.[:digit:]]*|[_\\[\\]aAbB[:alpha:]]*))\\.)')
+      .regex!;
     assert.equal(listener.exec('listener.10.0.0.1_80.http.ab[A].downstream_rq_total')?.[2], 'ab[A]');
     assert.equal(listener.exec('listeners.10.0.0.1_80.http.ab.downstream_rq_total'), null);
     assert.equal(compileTagRegex('(?<!up)(stream)').regex?.exec('upstream'), null);

@@ -13,12 +13,7 @@ const WARNED: Readonly<Record<string, readonly string[]>> = {
   consul: ['error_level', 'connection_balance_config'],
   contour: ['error_level', 'warn_level', 'emit_filter_state'],
   emissary: ['error_level', 'enable_deprecated_v2_api', 'max_request_headers_kb'],
-  'envoy-gateway': [
-    'use_eds_cache_for_ads',
-    'error_level',
-    'warn_level',
-    'max_connections_to_accept_per_socket_event',
-  ],
+  'envoy-gateway': ['use_eds_cache_for_ads', 'error_level', 'warn_level', 'max_connections_to_accept_per_socket_event'],
   'istio-bootstrap': [
     'hidden_envoy_deprecated_use_original_dst',
     'http_reject_path_with_fragment',

@@ -37,6 +37,7 @@ const NAMES: readonly string[] = [
 const MISSING = '-';
 const STYLES: readonly string[] = ['CAMEL_STRING', 'SNAKE_STRING', 'NUMBER'];
 const PATH_EXTENTS: readonly string[] = ['WQ', 'NQ'];
+const QUERY_FORMS: readonly string[] = ['ORIG', 'DECODED'];
 const PATH_SOURCES: readonly string[] = ['ORIG_OR_PATH', 'ORIG', 'PATH'];
 
 /** A command, literal text, or what is wrong. */
@@ -109,6 +110,8 @@ function command(
       return { operator, args: [argument], maxLength };
     case 'style':
       return styleCommand(operator, argument || 'CAMEL_STRING', maxLength);
+    case 'query':
+      return queryCommand(operator, argument || 'ORIG', maxLength);
     case 'path':
       return pathCommand(operator, argument ?? '', maxLength);
     case 'duration':
@@ -129,6 +132,15 @@ function styleCommand(
 ): FormatCommand | { readonly error: string } {
   if (STYLES.includes(style)) return { operator, args: [style], maxLength };
   return { error: `${operator} knows the styles ${STYLES.join(', ')}, not ${quote(style)}` };
+}
+
+function queryCommand(
+  operator: FormatOperator,
+  form: string,
+  maxLength: number,
+): FormatCommand | { readonly error: string } {
+  if (QUERY_FORMS.includes(form)) return { operator, args: [form], maxLength };
+  return { error: `${operator} knows ${QUERY_FORMS.join(' and ')}, not ${quote(form)}` };
 }
 
 /** `EXTENT:SOURCE`, of which either may be left out. */

@@ -14,9 +14,19 @@ import type {
 
 /**
  * What stands between the parentheses: nothing, a header with a fallback, a time's format, a name, a style of names, whose metadata,
- * a name of filter state and a style, how much of the path and of which, or two moments and a precision.
+ * a name of filter state and a style, how much of the path and of which, how to read the query, or two moments and a precision.
  */
-export type Argument = 'none' | 'duration' | 'state' | 'header' | 'time' | 'name' | 'style' | 'metadata' | 'path';
+export type Argument =
+  | 'none'
+  | 'duration'
+  | 'state'
+  | 'header'
+  | 'time'
+  | 'name'
+  | 'style'
+  | 'metadata'
+  | 'path'
+  | 'query';
 
 export interface OperatorRow {
   readonly argument: Argument;
@@ -91,6 +101,12 @@ export const OPERATORS: Readonly<Record<FormatOperator, OperatorRow>> = {
   DOWNSTREAM_PEER_CERT: { argument: 'none', says: "the client's certificate, PEM, percent-encoded" },
   DOWNSTREAM_PEER_CERT_V_END: { argument: 'time', says: 'when it ceases to be valid' },
   DOWNSTREAM_PEER_CERT_V_START: { argument: 'time', says: 'when it begins to be valid' },
+  DOWNSTREAM_PEER_CHAIN_FINGERPRINTS_1: {
+    argument: 'none',
+    says: 'SHA-1 fingerprints of it and of those that it has come with, from its own on',
+  },
+  DOWNSTREAM_PEER_CHAIN_FINGERPRINTS_256: { argument: 'none', says: 'their SHA-256 fingerprints' },
+  DOWNSTREAM_PEER_CHAIN_SERIALS: { argument: 'none', says: 'their serial numbers' },
   DOWNSTREAM_PEER_DNS_SAN: { argument: 'none', says: 'its DNS names' },
   DOWNSTREAM_PEER_EMAIL_SAN: { argument: 'none', says: 'its e-mail addresses' },
   DOWNSTREAM_PEER_FINGERPRINT_1: { argument: 'none', says: 'its SHA-1 fingerprint, in hexadecimal digits' },
@@ -129,6 +145,10 @@ export const OPERATORS: Readonly<Record<FormatOperator, OperatorRow>> = {
   },
   PROTOCOL: { argument: 'none', says: '`HTTP/1.1`, `HTTP/2`, `HTTP/1.0`' },
   QUERY_PARAM: { argument: 'name', says: 'value of a parameter in the query' },
+  QUERY_PARAMS: {
+    argument: 'query',
+    says: 'the whole query, as it came (`ORIG`, or without an argument) or with percent-encoding undone (`DECODED`)',
+  },
   REQ: { argument: 'header', says: 'header of the request, or `:method`, `:path`, `:authority`, `:scheme`' },
   REQ_WITHOUT_QUERY: { argument: 'header', says: 'the same up to the first `?` in it' },
   REQUEST_DURATION: { argument: 'none', says: 'milliseconds from the start to the last byte of the request' },
@@ -162,7 +182,12 @@ export const OPERATORS: Readonly<Record<FormatOperator, OperatorRow>> = {
   UNIQUE_ID: { argument: 'none', says: 'an identifier of the entry alone, a new one each time' },
   UPSTREAM_CLUSTER: { argument: 'none', says: 'cluster that was chosen' },
   UPSTREAM_CLUSTER_RAW: { argument: 'none', says: 'the same' },
-  ...wireRows('UPSTREAM', 'upstream', ', of all attempts'),
+  ...wireRows('UPSTREAM', 'upstream', ', of all attempts; in `upstream_log` of the one'),
+  UPSTREAM_CONNECTION_ID: { argument: 'none', says: 'number of the connection to the host, as `CONNECTION_ID`' },
+  UPSTREAM_CONNECTION_POOL_READY_DURATION: {
+    argument: 'none',
+    says: 'milliseconds from the choice of the host to a connection to it, made or found',
+  },
   UPSTREAM_HOST: { argument: 'none', says: 'address of the host' },
   UPSTREAM_HOST_NAME: { argument: 'none', says: 'name of the host, else its address' },
   UPSTREAM_HOST_NAME_WITHOUT_PORT: { argument: 'none', says: 'the same without a port' },

@@ -107,6 +107,27 @@ export function certificateFacts(certificate: X509Certificate): CertificateFacts
   };
 }
 
+/** OpenSSL verifies no longer chain by default than 100; nobody sends one of more than some. */
+const MOST_CERTIFICATES = 16;
+
+/**
+ * A peer's certificate and those that it has sent with it, from its own on. Without the root, which nobody believes for having
+ * been sent, and which Node may have taken out of the authorities of this side where the peer has sent its own alone.
+ */
+export function chainOf(certificate: X509Certificate): readonly X509Certificate[] {
+  const chain = [certificate];
+  let next = certificate.issuerCertificate;
+  while (next !== undefined && chain.length < MOST_CERTIFICATES && !isRoot(next)) {
+    chain.push(next);
+    next = next.issuerCertificate;
+  }
+  return chain;
+}
+
+function isRoot({ subject, issuer }: X509Certificate): boolean {
+  return subject === issuer;
+}
+
 /** Node has one part a line, the least telling first. */
 function distinguishedName(lines: string | undefined): string {
   return (lines ?? '').split('\n').reverse().join(',');

@@ -154,8 +154,13 @@ describe('values', () => {
 });
 
 test('what stands in place of a list is a list of one', () => {
-  const { message } = readText(CLUSTER, 'load_assignment: { endpoints: { lb_endpoints: { endpoint: { hostname: a } } } }');
-  const { endpoints } = message.load_assignment as { endpoints: { lb_endpoints: { endpoint: { hostname: string } }[] }[] };
+  const { message } = readText(
+    CLUSTER,
+    'load_assignment: { endpoints: { lb_endpoints: { endpoint: { hostname: a } } } }',
+  );
+  const { endpoints } = message.load_assignment as {
+    endpoints: { lb_endpoints: { endpoint: { hostname: string } }[] }[];
+  };
   assert.deepEqual(
     endpoints.map(({ lb_endpoints }) => lb_endpoints.map(({ endpoint }) => endpoint.hostname)),
     [['a']],

@@ -128,6 +128,7 @@ describe('text formats', () => {
         time: '',
         style: '',
         path: '',
+        query: '(DECODED)',
         none: '',
       }[argument];
       const format = `%${operator}${text}%`;

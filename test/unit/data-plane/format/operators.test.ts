@@ -26,7 +26,7 @@ import { CertificateFolder } from '../../../support/certificates.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 const REQUEST =
-  'GET /a?x=1 HTTP/1.1\r\nhost: web:80\r\nx-request-id: r-1\r\nx-forwarded-proto: https\r\nx-envoy-original-path: /was?x=2\r\n\r\n';
+  'GET /a?x=1&to=%2f%C3%A9% HTTP/1.1\r\nhost: web:80\r\nx-request-id: r-1\r\nx-forwarded-proto: https\r\nx-envoy-original-path: /was?x=2\r\n\r\n';
 const RESPONSE = 'HTTP/1.1 503 No\r\nx-up: 1\r\n\r\n';
 const TRAILERS = 'x-end: 1\r\n';
 
@@ -108,6 +108,15 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
     ['%DOWNSTREAM_PEER_CERT_V_START%', ({ client }) => isoOf(client.validFromDate)],
     ['%DOWNSTREAM_PEER_CERT_V_START(%Y)%', ({ client }) => String(client.validFromDate.getUTCFullYear())],
   ],
+  DOWNSTREAM_PEER_CHAIN_FINGERPRINTS_1: [
+    ['%DOWNSTREAM_PEER_CHAIN_FINGERPRINTS_1%', ({ client }) => digitsOf(client.fingerprint)],
+  ],
+  DOWNSTREAM_PEER_CHAIN_FINGERPRINTS_256: [
+    ['%DOWNSTREAM_PEER_CHAIN_FINGERPRINTS_256%', ({ client }) => digitsOf(client.fingerprint256)],
+  ],
+  DOWNSTREAM_PEER_CHAIN_SERIALS: [
+    ['%DOWNSTREAM_PEER_CHAIN_SERIALS%', ({ client }) => client.serialNumber.toLowerCase()],
+  ],
   DOWNSTREAM_PEER_DNS_SAN: [['%DOWNSTREAM_PEER_DNS_SAN%', 'client.test']],
   DOWNSTREAM_PEER_EMAIL_SAN: [['%DOWNSTREAM_PEER_EMAIL_SAN%', 'client@test,too@test']],
   DOWNSTREAM_PEER_FINGERPRINT_1: [['%DOWNSTREAM_PEER_FINGERPRINT_1%', ({ client }) => digitsOf(client.fingerprint)]],
@@ -149,15 +158,20 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
     ['%PATH%', '/was?x=2'],
     ['%PATH(NQ)%', '/was'],
     ['%PATH(NQ:PATH)%', '/a'],
-    ['%PATH(WQ:PATH)%', '/a?x=1'],
+    ['%PATH(WQ:PATH):6%', '/a?x=1'],
     ['%PATH(:ORIG)%', '/was?x=2'],
   ],
   QUERY_PARAM: [
     ['%QUERY_PARAM(x)%', '1'],
     ['%QUERY_PARAM(y)%', '-'],
   ],
+  QUERY_PARAMS: [
+    ['%QUERY_PARAMS%', 'x=1&to=%2f%C3%A9%'],
+    ['%QUERY_PARAMS(ORIG):3%', 'x=1'],
+    ['%QUERY_PARAMS(DECODED)%', latin1('x=1&to=/é%')],
+  ],
   REQ: [
-    ['%REQ(:METHOD)% %REQ(:PATH)% %REQ(:AUTHORITY)% %REQ(:SCHEME)%', 'GET /a?x=1 web:80 https'],
+    ['%REQ(:METHOD)% %REQ(:PATH)% %REQ(:AUTHORITY)% %REQ(:SCHEME)%', 'GET /a?x=1&to=%2f%C3%A9% web:80 https'],
     ['%REQ(X-Request-Id)%', 'r-1'],
     ['%REQ(x-none?host)%', 'web:80'],
     ['%REQ(x-none)%', '-'],
@@ -205,6 +219,8 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
   ],
   UPSTREAM_CLUSTER: [['%UPSTREAM_CLUSTER%', 'web']],
   UPSTREAM_CLUSTER_RAW: [['%UPSTREAM_CLUSTER_RAW%', 'web']],
+  UPSTREAM_CONNECTION_ID: [['%UPSTREAM_CONNECTION_ID%', '19']],
+  UPSTREAM_CONNECTION_POOL_READY_DURATION: [['%UPSTREAM_CONNECTION_POOL_READY_DURATION%', '3']],
   UPSTREAM_HOST: [['%UPSTREAM_HOST%', '[fd00::1]:8080']],
   UPSTREAM_HOST_NAME: [['%UPSTREAM_HOST_NAME%', 'up.test:8080']],
   UPSTREAM_HOST_NAME_WITHOUT_PORT: [['%UPSTREAM_HOST_NAME_WITHOUT_PORT%', 'up.test']],
@@ -309,6 +325,7 @@ function everythingOf({ client, shown, host }: Known): StreamFacts {
     requestEndMs: 1001.9,
     requestSentMs: 1002,
     responseStartMs: 1010,
+    poolReadyDurationMs: 3,
     upstreamStartMs: 1001.9375,
     bodyStartMs: 1010.5,
     responseEndMs: 1012,
@@ -333,6 +350,7 @@ function everythingOf({ client, shown, host }: Known): StreamFacts {
       local: { ip: '127.0.0.1', port: 555 },
       protocol: 'HTTP/1.1',
       metadata: of('UPSTREAM_HOST'),
+      connectionId: 19,
       openedMs: 1000.25,
       connectedMs: 1001.25,
       securedMs: 1001.75,
@@ -446,6 +464,8 @@ test('numbers are numbers in typed JSON, and everything else is text', () => {
     'RESPONSE_HEADERS_BYTES',
     'RESPONSE_TRAILERS_BYTES',
     'RESPONSE_TX_DURATION',
+    'UPSTREAM_CONNECTION_ID',
+    'UPSTREAM_CONNECTION_POOL_READY_DURATION',
     'UPSTREAM_DECOMPRESSED_HEADER_BYTES_RECEIVED',
     'UPSTREAM_DECOMPRESSED_HEADER_BYTES_SENT',
     'UPSTREAM_HEADER_BYTES_RECEIVED',

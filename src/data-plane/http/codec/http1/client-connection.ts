@@ -261,7 +261,7 @@ export class Http1ClientConnection implements UpstreamStream, PooledConnection, 
       return false;
     }
     this.#hasResponseBytes = true;
-    if (this.#wire !== null) this.#wire.received += length;
+    if (this.#wire !== null) this.#wire.receivedBytes(length);
     const nowMs = this.#context.clock.monotonicMs();
     const goesOn = this.#isHeadDone ? this.#readBody(chunk, 0, length, nowMs) : this.#readHead(chunk, length, nowMs);
     // The connection may already carry the next request, or be closed: both say what reading should do.
@@ -333,7 +333,7 @@ export class Http1ClientConnection implements UpstreamStream, PooledConnection, 
     this.#stats.beginRequest(formed.length + end - start);
     if (this.#wire !== null) {
       this.#wire.sentText(formed.length);
-      this.#wire.sent += formed.length + end - start;
+      this.#wire.sentBytes(formed.length + end - start);
     }
     return this.#write(formed, bytes, start, end);
   }
@@ -341,7 +341,7 @@ export class Http1ClientConnection implements UpstreamStream, PooledConnection, 
   #sendRange(bytes: Buffer, start: number, end: number): boolean {
     if (start === end) return true;
     this.#stats.count(upstream_cx_tx_bytes_total, end - start);
-    if (this.#wire !== null) this.#wire.sent += end - start;
+    if (this.#wire !== null) this.#wire.sentBytes(end - start);
     return this.#write('', bytes, start, end);
   }
 

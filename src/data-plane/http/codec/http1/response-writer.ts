@@ -205,7 +205,7 @@ export class ResponseWriter {
     this.#count(head.length + length);
     const after = (length > 0 ? LINE_END : '') + (isEnd ? this.#lastChunk() : '');
     const before = length > 0 ? `${head}${length.toString(16)}\r\n` : head;
-    if (this.wire !== null) this.wire.sent += before.length - head.length + after.length;
+    if (this.wire !== null) this.wire.sentBytes(before.length - head.length + after.length);
     if (isPinnable) return writer.pinned(this.#socket, before, bytes, start, end, after);
     if (length === 0) return before.length + after.length === 0 || writer.text(this.#socket, before + after);
     const isSent = writer.copied(this.#socket, before, bytes, start, end);
@@ -222,6 +222,6 @@ export class ResponseWriter {
 
   #count(bytes: number): void {
     this.#context.stats.values[this.#statBase + downstream_cx_tx_bytes_total]! += bytes;
-    if (this.wire !== null) this.wire.sent += bytes;
+    if (this.wire !== null) this.wire.sentBytes(bytes);
   }
 }

@@ -407,7 +407,7 @@ export class Http1ServerConnection
     const wire = stream.downstreamWire;
     if (wire !== null) {
       wire.receivedText(head.headLength);
-      wire.received += head.headLength + bodyEnd - start;
+      wire.receivedBytes(head.headLength + bodyEnd - start);
     }
     this.deadlines.startStream(nowMs, this.#body.isDone);
     this.#isBodyWelcome = true;
@@ -429,7 +429,7 @@ export class Http1ServerConnection
       return end;
     }
     const wire = stream.downstreamWire;
-    if (wire !== null) wire.received += bodyEnd - start;
+    if (wire !== null) wire.receivedBytes(bodyEnd - start);
     if (this.#body.isDone) this.deadlines.endRequest();
     this.deadlines.touchStream(nowMs);
     this.#hasBytesBehind = bodyEnd < end;

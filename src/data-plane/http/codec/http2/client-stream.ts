@@ -169,7 +169,7 @@ export class Http2ClientStream implements UpstreamStream, StreamHandler, ListedE
   onHead(isEnd: boolean): void {
     this.hasResponseBytes = true;
     const wire = this.#receiver?.upstreamWire;
-    if (wire) wire.headTextReceived += this.#session.codec.response.headLength;
+    if (wire) wire.receivedBlockText(this.#session.codec.response.headLength);
     this.#upgrade?.apply(this.#session.codec);
     if (!isEnd) {
       this.#session.hold(this);
@@ -238,7 +238,7 @@ export class Http2ClientStream implements UpstreamStream, StreamHandler, ListedE
     const trailers = isEnd ? this.#receiver!.requestTrailers : null;
     const isAll = isEnd && start === end && trailers === null;
     const wire = this.#receiver!.upstreamWire;
-    if (wire !== null) wire.headTextSent += head.length;
+    if (wire !== null) wire.sentBlockText(head.length);
     const stream = this.#session.request(this.#encodeFlags(isUpgrade), isAll, wire);
     if (stream === null) return this.#refuse('local reset', 'request_head_refused');
     this.#stream = stream;

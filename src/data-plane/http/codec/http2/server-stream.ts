@@ -169,7 +169,7 @@ export class Http2ServerStream
     if (wire !== null) {
       this.#stream.wire = wire;
       wire.receivedBlock(this.#stream.blockBytes);
-      wire.headTextReceived += head.headLength;
+      wire.receivedBlockText(head.headLength);
     }
     this.deadlines.start(codecOwner.settings, readMs, isEnd);
     const goesOn = receiver.begin(NO_BYTES, 0, 0, isEnd);
@@ -290,7 +290,7 @@ export class Http2ServerStream
     nowMs: number,
   ): boolean {
     notes?.noteResponse(this.#headText, end - start, nowMs);
-    if (this.#stream.wire !== null) this.#stream.wire.headTextSent += this.#headText.length;
+    if (this.#stream.wire !== null) this.#stream.wire.sentBlockText(this.#headText.length);
     const isWhole = isEnd && start === end && this.#responseTrailers === '';
     this.#owner.session.sendHead(this.#stream, this.#headBytes, isWhole);
     return isWhole || this.writeBody(bytes, start, end, isEnd);
@@ -314,7 +314,7 @@ export class Http2ServerStream
     const { session } = this.#owner;
     const status = Number(head.slice(STATUS_AT, STATUS_AT + 3));
     const lines = head.slice(head.indexOf(LINE_END) + LINE_END.length, -LINE_END.length);
-    if (this.#stream.wire !== null) this.#stream.wire.headTextSent += head.length;
+    if (this.#stream.wire !== null) this.#stream.wire.sentBlockText(head.length);
     const error = session.respondLines(this.#stream, status, lines, body.length === 0);
     if (error < 0) {
       this.#owner.context.logs.http.warning(`cannot answer over HTTP/2: ${codecError(error).reason}`);

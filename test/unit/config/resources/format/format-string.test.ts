@@ -95,6 +95,7 @@ test('what is wrong is named', () => {
     ['%GRPC_STATUS(snake)%', /^GRPC_STATUS knows the styles CAMEL_STRING, SNAKE_STRING, NUMBER, not "snake"$/],
     ['%ENVIRONMENT%', /^ENVIRONMENT needs the name of a variable/],
     ['%QUERY_PARAM()%', /^QUERY_PARAM needs a name/],
+    ['%QUERY_PARAMS(RAW)%', /^QUERY_PARAMS knows ORIG and DECODED, not "RAW"$/],
     ['%PATH(QN)%', /^PATH knows WQ, NQ first, not "QN"$/],
     ['%PATH(NQ:PATHS)%', /^PATH knows ORIG_OR_PATH, ORIG, PATH behind that, not "PATHS"$/],
     ['%PATH(NQ:PATH:3)%', /^PATH\(NQ:PATH:3\): takes two arguments at most$/],
