@@ -1,7 +1,8 @@
-// Which `:scheme` upstreams of HTTP/2 are told where a connection manager wants it to be that of their own connections.
+// Which scheme upstreams are told where a connection manager wants it to be that of their own connections, and which logs tell.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { createServer as createPlainServer, type RequestListener } from 'node:http';
 import {
   createSecureServer,
   createServer,
@@ -9,6 +10,7 @@ import {
   type IncomingHttpHeaders,
   type ServerHttp2Stream,
 } from 'node:http2';
+import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import type { JsonObject } from '../support/bootstrap.ts';
@@ -71,6 +73,40 @@ describe('the scheme of upstreams', () => {
       'http http',
       'https http',
     ]);
+  });
+
+  it('stands in full URLs of HTTP/1, and in what logs say of the request', async (t) => {
+    const { key, certificate: cert } = await folder.make('first');
+    const answer: RequestListener = (request, response) => response.end(request.url);
+    const servers = [createPlainServer(answer), createHttpsServer({ key, cert }, answer)];
+    const ports = await Promise.all(
+      servers.map(async (server) => {
+        t.after(() => server.close());
+        await once(server.listen(0, '127.0.0.1'), 'listening');
+        return (server.address() as AddressInfo).port;
+      }),
+    );
+    const routes = [routeTo('/secured', {}, { route: { cluster: 'secured' } }), routeTo('/')];
+    const manager = { scheme_header_transformation: { match_upstream: true } };
+    const told = { header: { key: 'x-scheme', value: '%REQ(:SCHEME)% %REQ(X-FORWARDED-PROTO)%' } };
+    const listener = filteredListener(
+      [],
+      routes.map((route) => ({ ...route, response_headers_to_add: [told] })),
+      { manager },
+    );
+    const FULL = { http_protocol_options: { send_fully_qualified_url: true } };
+    const clusters = [clusterAt('web', ports[0]!, FULL), clusterAt('secured', ports[1]!, { ...FULL, ...TLS })];
+    const proxy = await createProxy(bootstrapOf([listener], clusters));
+    t.after(() => proxy.close());
+    const host = `127.0.0.1:${proxy.listeners.get('main')!.port}`;
+    for (const [path, scheme] of [
+      ['/', 'http'],
+      ['/secured', 'https'],
+    ]) {
+      const response = await fetch(`http://${host}${path}`);
+      assert.equal(await response.text(), `${scheme}://${host}${path}`);
+      assert.equal(response.headers.get('x-scheme'), `${scheme} http`);
+    }
   });
 
   it('is what is ordered, before that', async () => {

@@ -18,6 +18,8 @@ export interface StreamStart {
   /** Monotonic. */
   readonly startedMs: number;
   readonly protocol: string;
+  /** From an upstream's connection on, its scheme is that of the request. */
+  readonly matchesUpstreamScheme: boolean;
 }
 
 /** A request that has been made for an upstream. */
@@ -31,16 +33,24 @@ interface ForwardedRequest {
 
 export class HttpStreamFacts extends StreamFacts {
   readonly #clock: Clock;
+  readonly #matchesUpstreamScheme: boolean;
   #upstreamEnd: UpstreamEnd | null = null;
   #hostCluster: Cluster | null = null;
 
   constructor(clock: Clock, start: StreamStart) {
     super(clock, start.startedMs, start.downstream, 'DownstreamEnd', start.ingress);
     this.#clock = clock;
+    this.#matchesUpstreamScheme = start.matchesUpstreamScheme;
     this.protocol = start.protocol;
     this.downstreamWire = newWireBytes();
     this.upstreamWire = newWireBytes();
     this.liveHead = start.liveHead;
+  }
+
+  override requestHeader(name: string): string | undefined {
+    const isUpstreams = name === ':scheme' && this.#matchesUpstreamScheme && this.upstream !== null;
+    if (!isUpstreams || this.upstream!.connectionId === 0) return super.requestHeader(name);
+    return this.upstream!.tls === null ? 'http' : 'https';
   }
 
   /** The client has sent all. Later times are those of requests that follow a redirect. */

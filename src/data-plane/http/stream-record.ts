@@ -2,7 +2,7 @@
 // which route, how it ended; the facts for logs and header values, which nobody makes before someone asks.
 
 import type { JsonObject } from '../../base/json.ts';
-import type { HttpLogEntries, Metadata } from '../../snapshot/index.ts';
+import type { HttpConnectionManagerSettings, HttpLogEntries, Metadata } from '../../snapshot/index.ts';
 import { HTTP_STATS } from '../../stats/index.ts';
 import type { AccessLog } from '../access-log/access-log.ts';
 import type { IngressFacts } from '../format/facts.ts';
@@ -56,6 +56,7 @@ export interface RequestLedger {
   readonly routes: RouteSlot;
   /** Finds request headers while nothing has been written of them. */
   readonly liveHead: LiveHead;
+  readonly settings: Pick<HttpConnectionManagerSettings, 'forwarding'>;
 }
 
 export abstract class StreamRecord implements RoutedStream {
@@ -339,8 +340,16 @@ export abstract class StreamRecord implements RoutedStream {
   }
 
   #start(): StreamStart {
-    const { ingress, liveHead } = this.manager;
+    const { ingress, liveHead, settings } = this.manager;
     const { connection, protocol } = this.codec;
-    return { downstream: connection.facts, ingress, liveHead, startedMs: this.startedMs, protocol };
+    const { matchesUpstreamScheme } = settings.forwarding;
+    return {
+      downstream: connection.facts,
+      ingress,
+      liveHead,
+      startedMs: this.startedMs,
+      protocol,
+      matchesUpstreamScheme,
+    };
   }
 }

@@ -201,7 +201,7 @@ export const HTTP_SUPPORT: SupportTable = {
     fields: {
       scheme_to_overwrite: supported('as `x-forwarded-proto`, and as `:scheme` of HTTP/2'),
       match_upstream: supported(
-        'of `:scheme` of HTTP/2; without it upstreams get the scheme that `x-forwarded-proto` says',
+        'of `:scheme` of HTTP/2, of full URLs of HTTP/1 and of `%REQ(:SCHEME)%`; without it upstreams get the scheme that `x-forwarded-proto` says',
       ),
     },
   },

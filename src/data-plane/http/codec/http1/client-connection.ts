@@ -329,13 +329,19 @@ export class Http1ClientConnection implements UpstreamStream, PooledConnection, 
 
   #begin(head: string, bytes: Buffer, start: number, end: number): boolean {
     const { requestForm } = this.host.cluster;
-    const formed = requestForm === null ? head : requestForm.apply(head, this.#requestMethod);
+    const formed = requestForm === null ? head : requestForm.apply(head, this.#requestMethod, this.#schemeToTell);
     this.#stats.beginRequest(formed.length + end - start);
     if (this.#wire !== null) {
       this.#wire.sentText(formed.length);
       this.#wire.sentBytes(formed.length + end - start);
     }
     return this.#write(formed, bytes, start, end);
+  }
+
+  /** Undefined for that of the request. */
+  get #schemeToTell(): 'http' | 'https' | undefined {
+    if (!this.#receiver!.matchesUpstreamScheme) return undefined;
+    return this.tls === null ? 'http' : 'https';
   }
 
   #sendRange(bytes: Buffer, start: number, end: number): boolean {

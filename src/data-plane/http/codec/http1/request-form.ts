@@ -17,20 +17,20 @@ export class RequestForm {
     this.#properCase = hasProperCase ? new ProperCase() : null;
   }
 
-  /** @param head latin1, from the request line to the empty line. */
-  apply(head: string, methodId: number): string {
-    const named = this.#hasFullUrl && methodId !== Method.CONNECT ? withFullUrl(head) : head;
+  /** @param head latin1, from the request line to the empty line. @param scheme of the URL, where it is not the request's own. */
+  apply(head: string, methodId: number, scheme?: 'http' | 'https'): string {
+    const named = this.#hasFullUrl && methodId !== Method.CONNECT ? withFullUrl(head, scheme) : head;
     return this.#properCase === null ? named : this.#properCase.apply(named);
   }
 }
 
 /** `GET /a HTTP/1.1` with `host: x` becomes `GET http://x/a HTTP/1.1` (RFC 9112 section 3.2.2). */
-function withFullUrl(head: string): string {
+function withFullUrl(head: string, asked: 'http' | 'https' | undefined): string {
   const host = HOST_LINE.exec(head)?.[1] ?? '';
   const targetAt = head.indexOf(' ') + 1;
   const first = head[targetAt];
   if (host === '' || (first !== '/' && first !== '*')) return head;
-  const scheme = FROM_HTTPS.test(head) ? 'https' : 'http';
+  const scheme = asked ?? (FROM_HTTPS.test(head) ? 'https' : 'http');
   // That of all resources, `*`, is the URL without a path.
   const restAt = first === '*' ? targetAt + 1 : targetAt;
   return `${head.slice(0, targetAt)}${scheme}://${host}${head.slice(restAt)}`;

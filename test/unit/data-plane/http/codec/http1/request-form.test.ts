@@ -45,6 +45,11 @@ describe('a full URL', () => {
   }
 });
 
+test('a full URL has the scheme of the connection where that is asked for', () => {
+  const came = head('GET /a HTTP/1.1', 'host: x', 'x-forwarded-proto: https');
+  assert.equal(FULL.apply(came, Method.GET, 'http'), came.replace('/a', 'http://x/a'));
+});
+
 describe('names in proper case', () => {
   test('begin their words in upper case and go on in lower case', () => {
     const came = head(
