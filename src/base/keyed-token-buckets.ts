@@ -85,9 +85,9 @@ export class KeyedTokenBuckets {
   #look(key: string, nowMs: number): Known {
     const digest = this.#digestOf(key);
     for (;;) {
-      const { found, oldest } = this.#scan(digest);
+      const { found, oldest, before } = this.#scan(digest);
       if (found !== -1) return this.#at(found, digest);
-      const before = Atomics.load(this.#digests, digestIndex(oldest));
+      // Not what stands there by now: another thread may have put this key there, and filled its bucket.
       if (Atomics.compareExchange(this.#digests, digestIndex(oldest), before, digest) !== before) continue;
       this.#words[oldest * PLACE_WORDS + LAST_USE] = Atomics.load(this.#head, USES);
       const made = this.#at(oldest, digest);
@@ -99,26 +99,32 @@ export class KeyedTokenBuckets {
     }
   }
 
-  /** @returns the first place with this digest, -1 for none; and a free one, else the one that was used longest ago. */
-  #scan(digest: bigint): { readonly found: number; readonly oldest: number } {
+  /** @returns the first place with this digest, -1 for none; and a free one, else the one that was used longest ago, with its digest. */
+  #scan(digest: bigint): { readonly found: number; readonly oldest: number; readonly before: bigint } {
     const words = this.#words;
     const uses = Atomics.load(this.#head, USES);
     const low = Number(BigInt.asIntN(32, digest));
     let oldest = 0;
     let oldestAge = -1;
+    let oldestLow = 0;
+    let oldestHigh = 0;
     for (let place = 0; place < this.#settings.maxKeys; place += 1) {
       const at = place * PLACE_WORDS;
-      // Half of it first: that needs no BigInt.
-      if (words[at] === low && Atomics.load(this.#digests, digestIndex(place)) === digest)
-        return { found: place, oldest };
-      const isFree = words[at] === 0 && words[at + 1] === 0;
-      const age = isFree ? Number.POSITIVE_INFINITY : ageOf(words[at + LAST_USE]!, uses);
+      // By halves: that needs no BigInt. Another thread writes both at once, perhaps between these two.
+      const half = words[at]!;
+      const other = words[at + 1]!;
+      const mayBeIt = half === low || (half === 0 && other !== 0);
+      if (mayBeIt && Atomics.load(this.#digests, digestIndex(place)) === digest)
+        return { found: place, oldest, before: digest };
+      const age = half === 0 && other === 0 ? Number.POSITIVE_INFINITY : ageOf(words[at + LAST_USE]!, uses);
       if (age > oldestAge) {
         oldest = place;
         oldestAge = age;
+        oldestLow = half;
+        oldestHigh = other;
       }
     }
-    return { found: -1, oldest };
+    return { found: -1, oldest, before: digestOfHalves(oldestLow, oldestHigh) };
   }
 
   #at(place: number, digest: bigint): Known {
@@ -133,6 +139,10 @@ export class KeyedTokenBuckets {
 
 function digestIndex(place: number): number {
   return (place * PLACE_WORDS) / 2;
+}
+
+function digestOfHalves(low: number, high: number): bigint {
+  return (BigInt(high) << 32n) | BigInt(low >>> 0);
 }
 
 /** By the difference, which is right beyond the range of an i32, too; what another thread has used a moment later is not old. */
