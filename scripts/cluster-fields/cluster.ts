@@ -85,7 +85,10 @@ export const OWN_NOTES: Readonly<Record<string, MessageNotes>> = {
       ],
       hosts: ['Members of equal weight; an address that comes twice is one host.', 'none'],
       eds_cluster_config: ['Where the endpoints of type `EDS` come from.', 'required with it', EDS_SETTINGS],
-      load_assignment: ['Members with priorities, localities, weights and health.', 'none: no members'],
+      load_assignment: [
+        'Members with priorities, localities, weights and health.',
+        'none; required without `hosts`, but of clusters by discovery, which may be empty',
+      ],
       health_checks: ['Main asks each host how it is.', 'nobody asks', CHECKS],
       outlier_detection: ['Hosts that fail more than they should are left alone for a while.', 'nobody is', EJECTIONS],
       max_requests_per_connection: ['Requests after which a connection closes.', 'no limit', FAILURES],

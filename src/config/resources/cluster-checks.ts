@@ -145,17 +145,12 @@ export function checkProvidedBalancer(balanced: Cluster, at: string, faults: Fau
 
 const TYPES_WITH_MEMBERS: ReadonlySet<string> = new Set(['STATIC', 'STRICT_DNS', 'LOGICAL_DNS']);
 
-/** A cluster without members is where requests are to end: meshes send such a black hole. Who writes one by hand may have forgotten them. */
+/** Meshes send a black hole, where requests are to end, as a cluster without members. Who writes one by hand has forgotten them (spec 2.8). */
 function checkMembers(cluster: Cluster, at: string, isDiscovered: boolean, faults: FaultSink): void {
   const type = discoveryTypeOf(cluster);
   if (type === undefined || !TYPES_WITH_MEMBERS.has(type)) return;
   const hasNone = cluster.load_assignment === null && cluster.hosts.length === 0;
-  if (hasNone && !isDiscovered && type !== 'LOGICAL_DNS') {
-    faults.warning(
-      at,
-      `a cluster of type ${type} without load_assignment has no hosts; its requests are answered with 503`,
-    );
-  }
+  if (hasNone && !isDiscovered) faults.error(at, `a cluster of type ${type} needs load_assignment`);
   if (cluster.load_assignment !== null && cluster.hosts.length > 0) {
     faults.warning(`${at}.hosts`, 'ignored, because load_assignment supersedes it');
   }

@@ -21,7 +21,7 @@ const WARNED: Readonly<Record<string, readonly string[]>> = {
     'use_eds_cache_for_ads',
     'buffer_size_kb',
   ],
-  'istio-sidecar': ['emit_filter_state', 'trace_sampled', 'clusters[1]'],
+  'istio-sidecar': ['emit_filter_state', 'trace_sampled'],
 };
 
 /** Of a field the last name; of a value of the runtime that of its key. */

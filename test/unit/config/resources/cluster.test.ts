@@ -281,16 +281,6 @@ describe('a cluster', () => {
     );
   });
 
-  it('may have no members, unless it has one name', () => {
-    for (const type of ['STATIC', 'STRICT_DNS']) {
-      const { discovery, hosts } = clusterSettings({ name: 'black-hole', type });
-      assert.deepEqual([discovery.kind, hosts], [type.toLowerCase().replace('_', '-'), []]);
-    }
-    assert.deepEqual(clusterErrors({ name: 'web', type: 'LOGICAL_DNS' }), [
-      `${AT}: a cluster of type LOGICAL_DNS needs exactly one member in one locality`,
-    ]);
-  });
-
   it('gives hosts and load_assignment equal members', () => {
     const hosts = [socketAddress('10.0.0.1', 80), { pipe: { path: '/run/app', mode: 0o600 } }];
     const endpoints = [{ lb_endpoints: hosts.map((address) => ({ endpoint: { address } })) }];
@@ -489,6 +479,11 @@ const TYPE_ERRORS: readonly ErrorCase[] = [
     name: 'a cleanup that never ends',
     cluster: originalDst({ cleanup_interval: '0s' }),
     errors: [`${AT}.cleanup_interval: 0s is not above 0s`],
+  },
+  {
+    name: 'a STATIC cluster without members',
+    cluster: { name: 'web' },
+    errors: [`${AT}: a cluster of type STATIC needs load_assignment`],
   },
   {
     name: 'LOGICAL_DNS with two members',

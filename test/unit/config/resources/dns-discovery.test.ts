@@ -292,8 +292,8 @@ describe('a cluster type by its own name', () => {
     assert.deepEqual(errorsOf(wrongWay), [
       `${AT}.cluster_type.typed_config.dns_failure_refresh_rate.max_interval: must not be less than base_interval`,
     ]);
-    assert.deepEqual(errorsOf({ name: 'web', cluster_type: { name: 'envoy.cluster.logical_dns' } }), [
-      `${AT}: a cluster of type LOGICAL_DNS needs exactly one member in one locality`,
+    assert.deepEqual(errorsOf({ name: 'web', cluster_type: { name: 'envoy.cluster.strict_dns' } }), [
+      `${AT}: a cluster of type STRICT_DNS needs load_assignment`,
     ]);
     const [error] = errorsOf({ name: 'web', cluster_type: { name: 'envoy.clusters.aggregate' } }).slice(-1);
     assert.match(error!, /cluster_type\.typed_config\.clusters: must have at least 1 entry/);
