@@ -7,7 +7,11 @@ const VARINT = 0;
 const FIXED_64 = 1;
 const LENGTH_DELIMITED = 2;
 const FIXED_32 = 5;
-const MOST_VARINT_BYTES = 10;
+/** Of a number of 32 bits. */
+const MOST_SHORT_VARINT_BYTES = 5;
+const GREATEST_OF_TAG = 15;
+/** Lengths have 31 bits. */
+const GREATEST_OF_LENGTH = 7;
 
 export class FieldCursor {
   /** Of the field that it stands on. */
@@ -27,7 +31,7 @@ export class FieldCursor {
     const bytes = this.#bytes;
     const begin = this.#end;
     if (begin === bytes.length) return false;
-    const tag = this.#varint(begin);
+    const tag = this.#shortVarint(begin, GREATEST_OF_TAG);
     this.number = tag >>> 3;
     this.#wireType = tag & 7;
     if (this.number === 0) throw new RangeError(`no field has the number 0, at byte ${begin}`);
@@ -61,13 +65,13 @@ export class FieldCursor {
   #skip(): void {
     switch (this.#wireType) {
       case VARINT:
-        this.#varint(this.#start);
+        this.#skipVarint();
         return;
       case FIXED_64:
         this.#end += 8;
         return;
       case LENGTH_DELIMITED: {
-        const length = this.#varint(this.#start);
+        const length = this.#shortVarint(this.#start, GREATEST_OF_LENGTH);
         this.#start = this.#end;
         this.#end += length;
         return;
@@ -85,19 +89,28 @@ export class FieldCursor {
     }
   }
 
-  /** Leaves the end behind it. @returns its lower 32 bits. */
-  #varint(at: number): number {
+  /** Of a tag or a length, as protobufjs reads them. Leaves the end behind it. @param greatest that the last of five bytes may be. */
+  #shortVarint(at: number, greatest: number): number {
     const bytes = this.#bytes;
     let value = 0;
-    for (let index = 0; index < MOST_VARINT_BYTES; index += 1) {
+    for (let index = 0; index < MOST_SHORT_VARINT_BYTES; index += 1) {
       const byte = bytes[at + index];
       if (byte === undefined) throw new RangeError(`a number at byte ${at} ends behind the message`);
-      if (index < 5) value |= (byte & 127) << (7 * index);
+      value |= (byte & 127) << (7 * index);
+      if (index === MOST_SHORT_VARINT_BYTES - 1 && byte > greatest) break;
       if (byte < 128) {
         this.#end = at + index + 1;
         return value >>> 0;
       }
     }
-    throw new RangeError(`a number at byte ${at} is too long`);
+    throw new RangeError(`a number at byte ${at} is too large for a tag or a length`);
+  }
+
+  /** Whoever reads it minds how long it is. */
+  #skipVarint(): void {
+    const bytes = this.#bytes;
+    let at = this.#end;
+    while (bytes[at]! > 127) at += 1;
+    this.#end = at + 1;
   }
 }

@@ -42,8 +42,8 @@ async function sizes(...flags: readonly string[]): Promise<{ readonly main: numb
 describe('young generations', () => {
   it('are small on main, and as the engine has them elsewhere', async () => {
     const { main, thread } = await sizes(MAIN_FLAG);
-    assert.ok(main < 20, `${main} MB`);
-    assert.ok(thread > 40, `${thread} MB`);
+    // It is mostly a quarter; now and then the engine has pages beside it.
+    assert.ok(main < 0.6 * thread, `${main} and ${thread} MB`);
   });
 
   it('are everywhere as somebody else has chosen', async () => {
