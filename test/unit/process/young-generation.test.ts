@@ -8,26 +8,22 @@ import { runProgram } from '../../support/child-process.ts';
 
 const MODULE = path.join(import.meta.dirname, '../../../src/process/young-generation.ts');
 
-/** Fills it until it has grown as far as it may; then how large it is. */
-const SIZE = `
-  const { getHeapSpaceStatistics } = require('node:v8');
-  let kept = [];
-  for (let made = 0; made < 3e6; made += 1) {
-    kept.push({ made, of: [made] });
-    if (kept.length > 60_000) kept = [];
-  }
-  const size = getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space').space_size / 1e6;
-`;
+interface Limits {
+  /** What a heap may take, in MB: its old generation, which is the same in all of these, and three times a semi-space. */
+  readonly main: number;
+  readonly thread: number;
+}
 
-async function sizes(...flags: readonly string[]): Promise<{ readonly main: number; readonly thread: number }> {
-  const worker = `${SIZE} require('node:worker_threads').parentPort.postMessage(size);`;
+const LIMIT = "require('node:v8').getHeapStatistics().heap_size_limit / 2 ** 20";
+
+async function limits(...flags: readonly string[]): Promise<Limits> {
+  const worker = `require('node:worker_threads').parentPort.postMessage(${LIMIT})`;
   const program = `
     const { leaveThreadsTheirYoungGeneration } = require(${JSON.stringify(MODULE)});
     leaveThreadsTheirYoungGeneration();
-    ${SIZE}
     const { Worker } = require('node:worker_threads');
     new Worker(${JSON.stringify(worker)}, { eval: true }).on('message', (thread) => {
-      process.stdout.write(JSON.stringify({ main: size, thread }));
+      process.stdout.write(JSON.stringify({ main: ${LIMIT}, thread }));
     });
   `;
   const { stdout } = await runProgram(process.execPath, [
@@ -41,13 +37,15 @@ async function sizes(...flags: readonly string[]): Promise<{ readonly main: numb
 
 describe('young generations', () => {
   it('are small on main, and as the engine has them elsewhere', async () => {
-    const { main, thread } = await sizes(MAIN_FLAG);
-    // It is mostly a quarter; now and then the engine has pages beside it.
-    assert.ok(main < 0.6 * thread, `${main} and ${thread} MB`);
+    const [ours, engines, fours] = await Promise.all([limits(MAIN_FLAG), limits(), limits('--max-semi-space-size=4')]);
+    assert.equal(ours.thread, engines.thread);
+    assert.equal(engines.main, engines.thread);
+    assert.equal(ours.main - fours.main, 3 * (8 - 4));
+    assert.ok(ours.main < ours.thread, `${ours.main} and ${ours.thread} MB`);
   });
 
   it('are everywhere as somebody else has chosen', async () => {
-    const { main, thread } = await sizes('--max-semi-space-size=4');
-    assert.ok(main < 10 && thread < 10, `${main} and ${thread} MB`);
+    const { main, thread } = await limits('--max-semi-space-size=4');
+    assert.equal(main, thread);
   });
 });

@@ -41,6 +41,11 @@ export class KeyLog {
     this.#log = log;
   }
 
+  /** Those that the file has not taken yet. */
+  get waitingLines(): number {
+    return this.#waitingLines;
+  }
+
   /** Writes what the handshake of a connection agrees on, if its addresses are wanted. */
   watch(socket: TLSSocket, { localIp, remoteIp }: LoggedEnds): void {
     if (!has(this.#local, localIp) || !has(this.#remote, remoteIp)) return;

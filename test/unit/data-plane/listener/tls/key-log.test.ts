@@ -20,20 +20,35 @@ const LINE = Buffer.from(`CLIENT_RANDOM ${'0'.repeat(64)} ${'1'.repeat(96)}\n`);
 const MOST = 1000;
 
 let folder: string;
+const logs: KeyLog[] = [];
 before(() => {
   folder = mkdtempSync(path.join(tmpdir(), 'weir-key-log-'));
 });
-after(() => rmSync(folder, { recursive: true, force: true }));
+after(async () => {
+  // A line that waits would make its file anew.
+  await eventually(() => logs.every(({ waitingLines }) => waitingLines === 0), 'the last line');
+  rmSync(folder, { recursive: true, force: true });
+});
 
-function logTo(file: string): { readonly warnings: string[]; readonly write: (lines: number) => void } {
+interface Logged {
+  readonly warnings: string[];
+  readonly write: (lines: number) => void;
+  /** Until the file has taken or refused all of them. */
+  readonly untilWritten: () => Promise<void>;
+}
+
+function logTo(file: string): Logged {
   const warnings: string[] = [];
   const log = { warning: (text: string) => void warnings.push(text) } as unknown as Logger;
   const socket = new EventEmitter();
-  new KeyLog({ path: file, localRanges: [], remoteRanges: [] }, log).watch(socket as TLSSocket, ANYWHERE);
+  const keyLog = new KeyLog({ path: file, localRanges: [], remoteRanges: [] }, log);
+  logs.push(keyLog);
+  keyLog.watch(socket as TLSSocket, ANYWHERE);
   const write = (lines: number): void => {
     for (let line = 0; line < lines; line++) socket.emit('keylog', LINE);
   };
-  return { warnings, write };
+  const untilWritten = (): Promise<void> => eventually(() => keyLog.waitingLines === 0, 'the last line');
+  return { warnings, write, untilWritten };
 }
 
 describe('a key log', () => {
@@ -87,19 +102,16 @@ describe('a key log', () => {
   it('takes further lines when those that waited have been written, also behind ones that failed', async () => {
     const target = path.join(folder, 'later');
     const file = path.join(target, 'keys');
-    const { warnings, write } = logTo(file);
+    const { warnings, write, untilWritten } = logTo(file);
     write(MOST);
-    await eventually(() => warnings.length > 0, 'a warning');
+    await untilWritten();
+    assert.equal(warnings.length, 1);
     assert.match(warnings[0]!, /^keys are not logged: ENOENT/);
     mkdirSync(target);
     // Those that waited have failed, each for itself.
-    await eventually(() => {
-      write(1);
-      return statSync(file, { throwIfNoEntry: false }) !== undefined;
-    }, 'a line');
-    const before = statSync(file).size;
-    write(MOST / 2);
-    await eventually(() => statSync(file).size >= before + (MOST / 2) * LINE.length, 'all lines');
+    write(MOST);
+    await untilWritten();
+    assert.equal(statSync(file).size, MOST * LINE.length);
     assert.equal(warnings.length, 1);
   });
 
