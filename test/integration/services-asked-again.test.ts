@@ -73,9 +73,8 @@ describe('a service of HTTP', () => {
       retry_policy: { num_retries: 1000, retry_back_off: { base_interval: '0.05s', max_interval: '0.05s' } },
     };
     const { client, proxy } = await benchFor(t, guard.port, { http_service });
-    const begun = performance.now();
     assert.equal((await client.write(request()).response()).status, 403);
-    assert.ok(performance.now() - begun < 5000);
+    // Of the thousand that it would be asked.
     assert.ok(guard.told.length < 100);
     assert.deepEqual(await counts(proxy), { error: 1 });
   });
