@@ -57,9 +57,14 @@ export function lookUpExtension(
   return { type: found.type, generation, typeUrl: `${TYPE_URL_HOST}/${envoySpelling(config)}` };
 }
 
-/** Whether a configuration without a message in our schema may stand here; others say more about it. */
-export function mayBeUnknown(slot: ExtensionSlot, name: string, typeUrl: string): boolean {
-  if (slot.isChoice || slot.isOptional) return true;
+/**
+ * Whether a configuration without a message in our schema may stand here; others say more about it.
+ * @param name beside it; undefined where it has none.
+ */
+export function mayBeUnknown(slot: ExtensionSlot, name: string | undefined, typeUrl: string): boolean {
+  if (slot.isOptional) return true;
+  if (name === undefined) return false;
+  if (slot.isChoice) return true;
   const place = extensionPlace(slot.holder, slot.field, slot.isUpstream);
   if (place === undefined) return false;
   const lacking = findLacking(typeUrl)?.names[0] ?? '';

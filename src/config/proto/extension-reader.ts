@@ -71,7 +71,7 @@ function readUnknown(
   slot: ExtensionSlot | undefined,
   name: ExtensionName | undefined,
 ): Message | Invalid {
-  const isWelcome = slot !== undefined && name !== undefined && mayBeUnknown(slot, name.name, typeUrl);
+  const isWelcome = slot !== undefined && mayBeUnknown(slot, name?.name, typeUrl);
   return isWelcome ? anyType(context).create({ type_url: typeUrl }) : unknownTypeUrl(context, typeUrl, offset, name);
 }
 

@@ -81,6 +81,8 @@ export class JsonReader {
       else if (field.shape === 'map') this.#readMap(context, plan, builder, field, value);
       else if (plan.slot !== undefined && isSlotField(plan, field))
         this.#readSlot(context, plan, builder, field, entry, around);
+      else if (isAny(field) && isOptional(around))
+        builder.set(field, readAny(context, value, context.slot(field.name, true)));
       else builder.set(field, field.readValue(context, value));
     }
   }
@@ -136,6 +138,11 @@ export class JsonReader {
 
 function isSlotField(plan: MessagePlan, field: FieldPlan): boolean {
   return field === plan.slot!.typedConfig || field === plan.slot!.config;
+}
+
+/** Not of a list or a map. */
+function isAny({ field }: FieldPlan): boolean {
+  return field.resolvedType?.fullName === ANY;
 }
 
 function mentions(node: MapNode, typedConfig: FieldPlan, config: FieldPlan | undefined): boolean {

@@ -123,7 +123,11 @@ export const ROUTE_SUPPORT: SupportTable = {
   'proxy.config.route.v3.CorsPolicy': { otherwise: supported(), fields: {} },
   [FILTER_CONFIG]: {
     otherwise: rejected(),
-    fields: { config: settingsOf([]), is_optional: supported(), disabled: supported() },
+    fields: {
+      config: settingsOf([]),
+      is_optional: supported('settings that this build lacks are then left out, with a warning'),
+      disabled: supported(),
+    },
   },
   'proxy.type.matcher.v3.RegexMatchAndSubstitute': {
     otherwise: rejected(),

@@ -144,6 +144,34 @@ describe('what routes say to filters', () => {
     assert.equal(faults(said, 'warning', lacking).length, 1);
   });
 
+  it('of a type that nobody knows is left out where it is optional', () => {
+    const MAGIC = 'type.googleapis.com/acme.filters.Magic';
+    const struct = {
+      '@type': 'type.googleapis.com/xds.type.v3.TypedStruct',
+      type_url: MAGIC,
+      value: { spell: 'open' },
+    };
+    const proc = { '@type': 'type.googleapis.com/envoy.extensions.filters.http.ext_proc.v3.ExtProcPerRoute', x: 1 };
+    const field = 'route_config.virtual_hosts[0].routes[0].typed_per_filter_config["browsers"].config';
+    for (const config of [{ '@type': MAGIC, spell: 'open' }, struct, proc]) {
+      const browsers = { '@type': FILTER_CONFIG, is_optional: true, config };
+      const optional = { route: { typed_per_filter_config: { browsers } } };
+      assert.deepEqual(faults(optional), []);
+      const [warning, ...others] = faults(optional, 'warning');
+      assert.match(warning!, / is not supported by this build.*; it is left out, being optional$/);
+      assert.ok(warning!.startsWith(`${field}: `), warning);
+      assert.deepEqual(others, []);
+      const needed = { route: { typed_per_filter_config: { browsers: { ...browsers, is_optional: false } } } };
+      assert.equal(faults(needed).length, 1);
+    }
+    assert.deepEqual(
+      said({
+        route: { typed_per_filter_config: { browsers: { '@type': FILTER_CONFIG, is_optional: true, config: proc } } },
+      }),
+      undefined,
+    );
+  });
+
   it('reaches filters of upgrades by their names', () => {
     const upgrade_configs = [{ upgrade_type: 'websocket', filters: [{ ...CORS, name: 'of-upgrades' }, ROUTER] }];
     const route = { typed_per_filter_config: { 'of-upgrades': policy('x') } };
