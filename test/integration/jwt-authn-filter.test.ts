@@ -101,6 +101,7 @@ describe('the jwt_authn filter', () => {
           { match: { prefix: '/maybe' }, requires: { requires_any: { requirements: [one, { allow_missing: {} }] } } },
           { match: { prefix: '/missing' }, requires: { allow_missing: {} } },
           { match: { prefix: '/whatever' }, requires: { allow_missing_or_failed: {} } },
+          { match: { prefix: '/unverified' }, requires: { extract_only_without_validation: {} } },
           {
             match: { prefix: '/audience' },
             requires: { provider_and_audiences: { provider_name: 'a', audiences: ['x'] } },
@@ -171,6 +172,17 @@ describe('the jwt_authn filter', () => {
     assert.deepEqual(valuesOf(bench.upstream.heads.at(-1)!, 'x-user'), []);
     assert.equal(await statusOf('/', bearer(tokenOf(SIGNER, { ...LATER, sub: 'a\r\nx-evil: 1' }))), 200);
     assert.deepEqual(valuesOf(bench.upstream.heads.at(-1)!, 'x-evil'), []);
+  });
+
+  it('tells what tokens say that nobody has verified, where that is wanted', async () => {
+    const told = (): string[] => valuesOf(bench.upstream.heads.at(-1)!, 'x-user');
+    const forged = tokenOf({ ...OTHER, kid: 'one' }, { ...LATER, sub: 'eve', aud: 'x', exp: 1 });
+    assert.equal(await statusOf('/unverified', bearer(forged), 'x-user: root'), 200);
+    assert.deepEqual(told(), ['eve']);
+    for (const lines of [[], [bearer('a.b')], [bearer(tokenOf(SIGNER, { ...LATER, iss: 'x' }))]]) {
+      assert.equal(await statusOf('/unverified', 'x-user: root', ...lines), 200);
+      assert.deepEqual(told(), []);
+    }
   });
 
   it('leaves a token where it is that may go on', async () => {

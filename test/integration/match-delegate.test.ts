@@ -92,6 +92,19 @@ describe('a filter beside a decision tree', () => {
     assert.equal((await ask('GET / HTTP/1.1\r\npass: no\r\n')).status, 418);
   });
 
+  it('has its tree in the older field as well, which the newer one goes before', async (t) => {
+    const late = delegate('late', FAULT);
+    const older = { ...late, typed_config: { ...(late.typed_config as JsonObject), matcher: skipsWith('pass') } };
+    const both = delegate('late', FAULT, skipsWith('newer'));
+    const newer = { ...both, typed_config: { ...(both.typed_config as JsonObject), matcher: skipsWith('pass') } };
+    const ask = await asking(t, [older]);
+    assert.equal((await ask('GET / HTTP/1.1\r\n')).status, 418);
+    assert.equal((await ask('GET / HTTP/1.1\r\npass: yes\r\n')).status, 200);
+    const askBoth = await asking(t, [newer]);
+    assert.equal((await askBoth('GET / HTTP/1.1\r\npass: yes\r\n')).status, 418);
+    assert.equal((await askBoth('GET / HTTP/1.1\r\nnewer: yes\r\n')).status, 200);
+  });
+
   it('is passed over by what filters before it have said, on the way back as well', async (t) => {
     const first = { name: 'first', typed_config: mutation('one') };
     const ask = await asking(t, [first, delegate('late', mutation('two'), skipsWith('one'))]);

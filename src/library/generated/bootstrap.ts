@@ -2159,6 +2159,8 @@ export interface ExtensionFilter {
 
 /** proxy.extensions.common.matching.v3.ExtensionWithMatcher */
 export interface ExtensionWithMatcher {
+  /** @deprecated */
+  readonly matcher?: Matcher | undefined;
   readonly extension_config?: ConfigCoreTypedExtensionConfig | undefined;
   readonly extensionConfig?: ConfigCoreTypedExtensionConfig | undefined;
   readonly xds_matcher?: Matcher | undefined;
@@ -3631,6 +3633,8 @@ export interface JwtRequirement {
   readonly allowMissingOrFailed?: JsonObject | undefined;
   readonly allow_missing?: JsonObject | undefined;
   readonly allowMissing?: JsonObject | undefined;
+  readonly extract_only_without_validation?: JsonObject | undefined;
+  readonly extractOnlyWithoutValidation?: JsonObject | undefined;
 }
 
 /** proxy.extensions.filters.http.jwt_authn.v3.JwtRequirementAndList */

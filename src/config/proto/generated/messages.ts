@@ -4073,6 +4073,7 @@ export interface DnsCacheConfig {
 
 /** proxy.extensions.common.matching.v3.ExtensionWithMatcher */
 export interface ExtensionWithMatcher {
+  matcher: Matcher | null;
   extension_config: ConfigCoreTypedExtensionConfig | null;
   xds_matcher: Matcher | null;
 }
@@ -4758,7 +4759,8 @@ export interface JwtRequirement {
   requires_all: JwtRequirementAndList | null;
   allow_missing_or_failed: Empty | null;
   allow_missing: Empty | null;
-  readonly requires_type?: 'provider_name' | 'provider_and_audiences' | 'requires_any' | 'requires_all' | 'allow_missing_or_failed' | 'allow_missing';
+  extract_only_without_validation: Empty | null;
+  readonly requires_type?: 'provider_name' | 'provider_and_audiences' | 'requires_any' | 'requires_all' | 'allow_missing_or_failed' | 'allow_missing' | 'extract_only_without_validation';
 }
 
 /** proxy.extensions.filters.http.jwt_authn.v3.JwtRequirementOrList */

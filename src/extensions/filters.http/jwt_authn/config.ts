@@ -121,6 +121,7 @@ export const JWT_AUTHN: HttpFilterManifest = {
         ...whole('provider_name', 'provider_and_audiences', 'requires_any', 'requires_all'),
         allow_missing_or_failed: supportedWhole(),
         allow_missing: supportedWhole(),
+        extract_only_without_validation: supportedWhole('of providers with the issuer that the token names'),
       },
     },
     [`${PACKAGE}.JwtRequirementOrList`]: { otherwise: rejected(), fields: whole('requirements') },
@@ -352,6 +353,8 @@ function convertRequirement(
       return { kind: 'missing-or-failed' };
     case 'allow_missing':
       return { kind: 'missing' };
+    case 'extract_only_without_validation':
+      return { kind: 'unverified' };
     default:
       return { kind: 'nothing' };
   }

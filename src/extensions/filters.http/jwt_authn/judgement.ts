@@ -9,7 +9,7 @@ import { parseToken, type Token } from './token.ts';
 
 /** A requirement, ready to be judged. */
 export type Check =
-  | { readonly kind: 'nothing' | 'missing' | 'missing-or-failed' }
+  | { readonly kind: 'nothing' | 'missing' | 'missing-or-failed' | 'unverified' }
   | { readonly kind: 'provider'; readonly provider: Provider; readonly audiences: ReadonlySet<string> | null }
   | { readonly kind: 'any' | 'all'; readonly of: readonly Check[] };
 
@@ -28,7 +28,7 @@ export function compileCheck(requirement: Requirement, providers: ReadonlyMap<st
   }
 }
 
-/** A token that is good. */
+/** A token that is good, or that nobody wants to be verified. */
 export interface Accepted {
   readonly provider: Provider;
   readonly token: Token;
@@ -80,6 +80,9 @@ export class Judgement {
         const outcome = this.#ofWhatThereIs();
         return typeof outcome === 'string' ? JwtStatus.ok : outcome;
       }
+      case 'unverified':
+        this.#acceptUnverified();
+        return JwtStatus.ok;
     }
   }
 
@@ -131,6 +134,18 @@ export class Judgement {
       }
     }
     return first === JwtStatus.missing ? this.#fail(null, first) : first;
+  }
+
+  /** All that can be read: of each provider the tokens at its places that name its issuer. */
+  #acceptUnverified(): void {
+    for (const [provider, tokens] of this.#tokens) {
+      const { issuer } = provider.settings;
+      for (const found of tokens) {
+        const token = parseToken(found.text);
+        if (typeof token === 'string') this.#fail(provider, token);
+        else if (issuer === '' || issuer === token.issuer) this.accepted.push({ provider, token, found });
+      }
+    }
   }
 
   #ofIssuer(found: FoundToken, place: Provider): Outcome {

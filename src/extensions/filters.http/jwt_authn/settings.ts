@@ -77,7 +77,7 @@ export interface ProviderSettings {
 }
 
 export type Requirement =
-  | { readonly kind: 'nothing' | 'missing' | 'missing-or-failed' }
+  | { readonly kind: 'nothing' | 'missing' | 'missing-or-failed' | 'unverified' }
   /** @param audiences null for those of the provider. */
   | { readonly kind: 'provider'; readonly provider: string; readonly audiences: readonly string[] | null }
   | { readonly kind: 'any' | 'all'; readonly of: readonly Requirement[] };

@@ -27,6 +27,7 @@ export const MATCH_DELEGATE: HttpFilterManifest = {
       otherwise: rejected(),
       fields: {
         extension_config: supportedAs('delegated filter'),
+        matcher: supported('read as xds_matcher, which goes before it'),
         [TREE_FIELD]: supported('by the request; without it the filter is passed over for none'),
       },
     },
@@ -35,8 +36,10 @@ export const MATCH_DELEGATE: HttpFilterManifest = {
   },
   matcherActions: [SKIP],
   convert(message, at, conversion, name) {
-    const { extension_config: config, xds_matcher: matcher } = message as MessageTypes[typeof DELEGATE];
-    const tree = matcher === null ? NEVER : convertTree(matcher, `${at}.${TREE_FIELD}`, conversion);
+    const { extension_config: config, xds_matcher: newer, matcher: older } = message as MessageTypes[typeof DELEGATE];
+    const field = newer === null ? 'matcher' : TREE_FIELD;
+    const matcher = newer ?? older;
+    const tree = matcher === null ? NEVER : convertTree(matcher, `${at}.${field}`, conversion);
     const opened = openExtension(config?.typed_config ?? null);
     const manifest = opened && conversion.httpFilters?.[opened.typeName];
     // What this build lacks the support table has reported.
