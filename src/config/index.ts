@@ -73,6 +73,7 @@ export {
 } from './proto/json-text/field-mask.ts';
 export { messageJson } from './proto/json-text/message-json.ts';
 export { redactedJson } from './proto/json-text/redaction.ts';
+export { describeLacking, findLacking } from './proto/lacking-extensions.ts';
 export { MessageEncoder, nanoseconds } from './proto/message-encoder.ts';
 export { type MessageType, protoSchema } from './proto/root.ts';
 export { jsonToStruct } from './proto/struct.ts';

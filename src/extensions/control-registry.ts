@@ -36,6 +36,7 @@ import { HEADER_TO_METADATA } from './filters.http/header_to_metadata/config.ts'
 import { HEALTH_CHECK } from './filters.http/health_check/config.ts';
 import { JWT_AUTHN } from './filters.http/jwt_authn/config.ts';
 import { LOCAL_RATE_LIMIT } from './filters.http/local_ratelimit/config.ts';
+import { LUA_MANIFEST } from './filters.http/lua/config.ts';
 import { MATCH_DELEGATE } from './filters.http/match_delegate/config.ts';
 import { type GivenFilters, moduleManifest } from './filters.http/module/config.ts';
 import { ON_DEMAND } from './filters.http/on_demand/config.ts';
@@ -93,6 +94,7 @@ const HTTP_FILTERS: HttpFilterManifests = {
   'proxy.extensions.filters.http.health_check.v3.HealthCheck': HEALTH_CHECK,
   'proxy.extensions.filters.http.jwt_authn.v3.JwtAuthentication': JWT_AUTHN,
   'proxy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit': LOCAL_RATE_LIMIT,
+  'proxy.extensions.filters.http.lua.v3.Lua': LUA_MANIFEST,
   [MODULE]: moduleManifest(),
   'proxy.extensions.filters.http.ratelimit.v3.RateLimit': RATE_LIMIT,
   'proxy.extensions.filters.http.rbac.v3.RBAC': RBAC,

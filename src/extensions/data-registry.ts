@@ -31,6 +31,7 @@ import { HEADER_TO_METADATA_FILTER } from './filters.http/header_to_metadata/fil
 import { HEALTH_CHECK_FILTER } from './filters.http/health_check/filter.ts';
 import { JWT_AUTHN_FILTER } from './filters.http/jwt_authn/filter.ts';
 import { LOCAL_RATE_LIMIT_FILTER } from './filters.http/local_ratelimit/filter.ts';
+import { LUA_FILTER } from './filters.http/lua/filter.ts';
 import { matchDelegate } from './filters.http/match_delegate/filter.ts';
 import { MODULE_FILTER } from './filters.http/module/filter.ts';
 import { ON_DEMAND_FILTER } from './filters.http/on_demand/filter.ts';
@@ -78,6 +79,7 @@ export const HTTP_FILTERS: HttpFilterRegistry = {
   'filters.http.health_check': HEALTH_CHECK_FILTER,
   'filters.http.jwt_authn': JWT_AUTHN_FILTER,
   'filters.http.local_ratelimit': LOCAL_RATE_LIMIT_FILTER,
+  'filters.http.lua': LUA_FILTER,
   'filters.http.match_delegate': matchDelegate(() => HTTP_FILTERS),
   'filters.http.module': MODULE_FILTER,
   'filters.http.ratelimit': RATE_LIMIT_FILTER,

@@ -101,6 +101,7 @@ const HTTP_FILTERS: Rows = [
   ),
   row(`${HTTP}.decompressor.v3.Decompressor`, 'filters.http.decompressor'),
   row(`${HTTP}.local_ratelimit.v3.LocalRateLimit`, 'filters.http.local_ratelimit', 'local_rate_limit'),
+  perRoute(`${HTTP}.lua.v3.LuaPerRoute`, row(`${HTTP}.lua.v3.Lua`, 'filters.http.lua', 'lua')),
   perRoute(`${HTTP}.rbac.v3.RBACPerRoute`, row(`${HTTP}.rbac.v3.RBAC`, 'filters.http.rbac')),
   row(`${HTTP}.tap.v3.Tap`, 'filters.http.tap'),
   perRoute(
@@ -320,10 +321,12 @@ const PRESENT: Readonly<Record<ExtensionCategory, Rows>> = {
   ],
 };
 
-const rowsOf = (category: ExtensionCategory): Rows => [
-  ...PRESENT[category],
-  ...(LACKING[category] ?? []).map(lackingRow),
-];
+/** Of some there is so much that their messages are known. */
+const rowsOf = (category: ExtensionCategory): Rows => {
+  const present = new Set(PRESENT[category].map(({ names: [name] }) => name));
+  const lacking = (LACKING[category] ?? []).filter(({ names: [name] }) => !present.has(name));
+  return [...PRESENT[category], ...lacking.map(lackingRow)];
+};
 
 export const EXTENSIONS = Object.fromEntries(
   Object.keys(PRESENT).map((category) => [category, rowsOf(category as ExtensionCategory)]),

@@ -309,7 +309,8 @@ function convertHttpFilters(
     const opened = openExtension(typed_config);
     const isRouter = opened?.typeName === ROUTER;
     const manifest = opened && conversion.httpFilters?.[opened.typeName];
-    const converted = manifest?.convert(opened!.message, `${at}[${index}].typed_config`, conversion, name);
+    const here = `${at}[${index}].typed_config`;
+    const converted = manifest?.convert(opened!.message, here, conversion, name, is_optional);
     if (converted !== undefined) {
       settings.push({ ...converted, configName: name, ...(disabled ? { isDisabled: true } : {}) });
     } else if (isRouter && disabled) {

@@ -6,6 +6,7 @@ import type { Conversion } from './conversion.ts';
 
 /**
  * @param at path of its configuration, `…http_filters[0].typed_config`. @param name as http_filters calls it.
+ * @param isOptional what of it this build lacks is left out with a warning.
  * @returns undefined when the filter has faults.
  */
 export type ConvertHttpFilter = (
@@ -13,6 +14,7 @@ export type ConvertHttpFilter = (
   at: string,
   conversion: Conversion,
   name: string,
+  isOptional?: boolean,
 ) => HttpFilterSettings | undefined;
 
 /** What an extension says of an HTTP filter to those who read configurations. */

@@ -39,6 +39,7 @@ export type AnyConfig =
   | Typed<'extensions.filters.http.compressor.v3.Compressor', Compressor>
   | Typed<'extensions.filters.http.decompressor.v3.Decompressor', Decompressor>
   | Typed<'extensions.filters.http.local_ratelimit.v3.LocalRateLimit', HttpLocalRatelimitLocalRateLimit>
+  | Typed<'extensions.filters.http.lua.v3.Lua', Lua>
   | Typed<'extensions.filters.http.rbac.v3.RBAC', HttpRbacRBAC>
   | Typed<'extensions.filters.http.tap.v3.Tap', HttpTapTap>
   | Typed<'extensions.filters.http.ratelimit.v3.RateLimit', HttpRatelimitRateLimit>
@@ -131,6 +132,7 @@ export type FiltersHttpConfig =
   | Typed<'extensions.filters.http.compressor.v3.Compressor', Compressor>
   | Typed<'extensions.filters.http.decompressor.v3.Decompressor', Decompressor>
   | Typed<'extensions.filters.http.local_ratelimit.v3.LocalRateLimit', HttpLocalRatelimitLocalRateLimit>
+  | Typed<'extensions.filters.http.lua.v3.Lua', Lua>
   | Typed<'extensions.filters.http.rbac.v3.RBAC', HttpRbacRBAC>
   | Typed<'extensions.filters.http.tap.v3.Tap', HttpTapTap>
   | Typed<'extensions.filters.http.ratelimit.v3.RateLimit', HttpRatelimitRateLimit>
@@ -168,6 +170,7 @@ export type FiltersHttpPerRouteConfig =
   | Typed<'extensions.filters.http.compressor.v3.CompressorPerRoute', CompressorPerRoute>
   | Typed<'extensions.filters.http.decompressor.v3.Decompressor', Decompressor>
   | Typed<'extensions.filters.http.local_ratelimit.v3.LocalRateLimit', HttpLocalRatelimitLocalRateLimit>
+  | Typed<'extensions.filters.http.lua.v3.LuaPerRoute', LuaPerRoute>
   | Typed<'extensions.filters.http.rbac.v3.RBACPerRoute', RBACPerRoute>
   | Typed<'extensions.filters.http.tap.v3.Tap', HttpTapTap>
   | Typed<'extensions.filters.http.ratelimit.v3.RateLimitPerRoute', RateLimitPerRoute>
@@ -4008,6 +4011,30 @@ export interface LocalityLbEndpoints_LbEndpointList {
 export interface LogTypeFilter {
   readonly types?: readonly ('NotSet' | 'TcpUpstreamConnected' | 'TcpPeriodic' | 'TcpConnectionEnd' | 'DownstreamStart' | 'DownstreamPeriodic' | 'DownstreamEnd' | 'UpstreamPoolReady' | 'UpstreamPeriodic' | 'UpstreamEnd' | 'DownstreamTunnelSuccessfullyEstablished' | 'UdpTunnelUpstreamConnected' | 'UdpPeriodic' | 'UdpSessionEnd' | 'TcpConnectionStart')[] | undefined;
   readonly exclude?: boolean | undefined;
+}
+
+/** proxy.extensions.filters.http.lua.v3.Lua */
+export interface Lua {
+  readonly inline_code?: string | undefined;
+  readonly inlineCode?: string | undefined;
+  readonly source_codes?: { readonly [key: string]: DataSource } | undefined;
+  readonly sourceCodes?: { readonly [key: string]: DataSource } | undefined;
+  readonly default_source_code?: DataSource | undefined;
+  readonly defaultSourceCode?: DataSource | undefined;
+  readonly stat_prefix?: string | undefined;
+  readonly statPrefix?: string | undefined;
+  readonly clear_route_cache?: boolean | undefined;
+  readonly clearRouteCache?: boolean | undefined;
+}
+
+/** proxy.extensions.filters.http.lua.v3.LuaPerRoute */
+export interface LuaPerRoute {
+  readonly disabled?: boolean | undefined;
+  readonly name?: string | undefined;
+  readonly source_code?: DataSource | undefined;
+  readonly sourceCode?: DataSource | undefined;
+  readonly filter_context?: JsonObject | undefined;
+  readonly filterContext?: JsonObject | undefined;
 }
 
 /** proxy.extensions.load_balancing_policies.maglev.v3.Maglev */

@@ -4832,6 +4832,24 @@ export interface HttpLocalRatelimitLocalRateLimit {
   max_dynamic_descriptors: UInt32Value | null;
 }
 
+/** proxy.extensions.filters.http.lua.v3.Lua */
+export interface Lua {
+  inline_code: string;
+  source_codes: { [key: string]: DataSource };
+  default_source_code: DataSource | null;
+  stat_prefix: string;
+  clear_route_cache: BoolValue | null;
+}
+
+/** proxy.extensions.filters.http.lua.v3.LuaPerRoute */
+export interface LuaPerRoute {
+  disabled: boolean;
+  name: string;
+  source_code: DataSource | null;
+  filter_context: Struct | null;
+  readonly override?: 'disabled' | 'name' | 'source_code';
+}
+
 /** proxy.extensions.filters.http.module.v3.Module */
 export interface Module {
   module: string;
@@ -7077,6 +7095,8 @@ export interface MessageTypes {
   'proxy.extensions.filters.http.jwt_authn.v3.PerRouteConfig': JwtAuthnPerRouteConfig;
   'proxy.extensions.filters.http.jwt_authn.v3.JwtClaimToHeader': JwtClaimToHeader;
   'proxy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit': HttpLocalRatelimitLocalRateLimit;
+  'proxy.extensions.filters.http.lua.v3.Lua': Lua;
+  'proxy.extensions.filters.http.lua.v3.LuaPerRoute': LuaPerRoute;
   'proxy.extensions.filters.http.module.v3.Module': Module;
   'proxy.extensions.filters.http.module.v3.ModulePerRoute': ModulePerRoute;
   'proxy.extensions.filters.http.on_demand.v3.OnDemandCds': OnDemandCds;

@@ -190,7 +190,7 @@ describe('names of extensions to disable', () => {
       'acme',
       'acme/acme',
       'filters.http/acme',
-      'filters.http/filters.http.lua',
+      'filters.http/filters.http.wasm',
       'filters.http/filters.http.tap',
     ];
     const { done, warnings, disabled } = disableExtensions(names, EXTENSIONS);
@@ -198,7 +198,7 @@ describe('names of extensions to disable', () => {
       "failed to disable invalid extension name 'acme'",
       "failed to disable unknown extension 'acme/acme'",
       "failed to disable unknown extension 'filters.http/acme'",
-      "failed to disable unknown extension 'filters.http/filters.http.lua'",
+      "failed to disable unknown extension 'filters.http/filters.http.wasm'",
     ]);
     assert.deepEqual(done, ['filters.http/filters.http.tap']);
     const marked = linkedExtensions(EXTENSIONS, disabled).filter((extension) => extension.disabled);

@@ -28,7 +28,6 @@ describe('an HTTP filter that is not there', () => {
   it('is refused by its name, with what to do instead', () => {
     const own = 'a filter of your own can do what it does (docs/filters.md)';
     const sentences: Record<string, string> = {
-      'lua.v3.Lua': own,
       'wasm.v3.Wasm': own,
       'golang.v3alpha.Config': own,
       'dynamic_modules.v3.DynamicModuleFilter': own,
@@ -43,20 +42,21 @@ describe('an HTTP filter that is not there', () => {
 
   it('is found by the type of its settings, whatever it is called', () => {
     const said = 'is not supported by this build: a filter of your own can do what it does (docs/filters.md)';
-    assert.equal(saidOf('greeting', 'lua.v3.Lua'), `"greeting" (envoy.extensions.filters.http.lua.v3.Lua) ${said}`);
-    const older = withHttpFilter('greeting', 'envoy.config.filter.http.lua.v2.Lua', {});
-    assert.equal(
-      faultTexts(load(older))[0]!.replace(AT, ''),
-      `"greeting" (envoy.config.filter.http.lua.v2.Lua) ${said}`,
-    );
+    assert.equal(saidOf('greeting', 'wasm.v3.Wasm'), `"greeting" (envoy.extensions.filters.http.wasm.v3.Wasm) ${said}`);
+    const type = 'envoy.config.filter.http.aws_lambda.v2alpha.Config';
+    const older = withHttpFilter('greeting', type, {});
+    assert.equal(faultTexts(load(older))[0]!.replace(AT, ''), `"greeting" (${type}) ${said}`);
   });
 
   it('is found in a TypedStruct', () => {
     const struct = withHttpFilter('greeting', 'xds.type.v3.TypedStruct', {
-      type_url: 'type.googleapis.com/envoy.extensions.filters.http.lua.v3.Lua',
-      value: { inline_code: '' },
+      type_url: 'type.googleapis.com/envoy.extensions.filters.http.wasm.v3.Wasm',
+      value: { config: {} },
     });
-    assert.match(faultTexts(load(struct))[0]!, /"greeting" \(envoy\.extensions\.filters\.http\.lua\.v3\.Lua\) is not/);
+    assert.match(
+      faultTexts(load(struct))[0]!,
+      /"greeting" \(envoy\.extensions\.filters\.http\.wasm\.v3\.Wasm\) is not/,
+    );
   });
 
   it('is not mistaken for another by its name alone', () => {
