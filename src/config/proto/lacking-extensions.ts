@@ -267,7 +267,7 @@ const BY_TYPE: ReadonlyMap<string, LackingExtension> = new Map(
 
 /** `extensions.filters.http.lua` and, as older configurations have it, `config.filter.http.lua`. */
 function typesOf(name: string): string[] {
-  return [`extensions.${name}`, `config.${name.replace(/^filters\./, 'filter.')}`];
+  return [`extensions.${name}`, `config.${name.replace(/^(filter|transport_socket)s\./, '$1.')}`];
 }
 
 /** @param typeUrl of its settings, in any spelling. */

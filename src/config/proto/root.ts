@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import protobuf from 'protobufjs/light.js';
 import { buildOutput } from '../../base/package-root.ts';
 import { FieldNames } from './field-names.ts';
-import { type Generation, normalizeTypeName } from './message-names.ts';
+import { currentTypeName, type Generation, normalizeTypeName } from './message-names.ts';
 import type { FieldOptions } from './options.ts';
 import { Validator } from './rules/validator.ts';
 import { SchemaParts } from './schema-parts.ts';
@@ -68,7 +68,7 @@ export class ProtoSchema {
     const name = normalizeTypeName(nameOrTypeUrl);
     const known = this.#references.get(name);
     if (known !== undefined) return known;
-    const named = this.#names.get(name);
+    const named = this.#names.get(name) ?? this.#names.get(currentTypeName(name));
     if (named === undefined) return undefined;
     const reference = { type: this.#parts.message(named.fullName), generation: named.generation };
     this.#references.set(name, reference);

@@ -11,7 +11,7 @@ export const GRPC_SERVICE_SUPPORT: SupportTable = {
     otherwise: rejected(),
     fields: {
       envoy_grpc: supported(),
-      google_grpc: supported('of management servers and stat sinks'),
+      google_grpc: supported('of management servers and stat sinks; elsewhere name a cluster in envoy_grpc'),
       timeout: supported(
         'of single calls; none where resources come from; unless said 10 s in stat sinks, 200 ms in filters',
       ),
@@ -80,7 +80,7 @@ export const GRPC_SERVICE_SUPPORT: SupportTable = {
     otherwise: rejected(),
     fields: {
       cluster_name: supported(),
-      grpc_service: supported('envoy_grpc only; the timeout is that of the filter'),
+      grpc_service: supported('by envoy_grpc; the timeout is that of the filter'),
       use_data_plane_proto: supported('nothing else is spoken'),
       transport_api_version: supported('AUTO is V3'),
     },

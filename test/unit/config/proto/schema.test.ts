@@ -35,6 +35,9 @@ describe('message names', () => {
     ['envoy.config.filter.network.tcp_proxy.v2.TcpProxy', 'proxy.extensions.filters.network.tcp_proxy.v3.TcpProxy'],
     ['envoy.config.bootstrap.v2.Bootstrap', 'proxy.config.bootstrap.v3.Bootstrap'],
     ['envoy.type.matcher.StringMatcher', 'proxy.type.matcher.v3.StringMatcher'],
+    ['envoy.config.filter.http.cache.v2alpha.CacheConfig', 'proxy.extensions.filters.http.cache.v3.CacheConfig'],
+    ['envoy.config.filter.http.on_demand.v2.OnDemand', 'proxy.extensions.filters.http.on_demand.v3.OnDemand'],
+    ['envoy.config.filter.http.ext_authz.v2alpha.ExtAuthz', 'proxy.extensions.filters.http.ext_authz.v3.ExtAuthz'],
     ['envoy.admin.v2alpha.ServerInfo', 'proxy.admin.v3.ServerInfo'],
     ['envoy.data.cluster.v2alpha.OutlierDetectionEvent', 'proxy.data.cluster.v3.OutlierDetectionEvent'],
   ] as const;
@@ -44,6 +47,36 @@ describe('message names', () => {
       assert.equal(schema.find(older)!.generation, 'v2');
     });
   }
+
+  it('knows what was alpha before it was stable, and caches by their former places', () => {
+    for (const [former, current] of [
+      [
+        'envoy.extensions.filters.http.bandwidth_limit.v3alpha.BandwidthLimit',
+        'filters.http.bandwidth_limit.v3.BandwidthLimit',
+      ],
+      [
+        'envoy.extensions.access_loggers.open_telemetry.v3alpha.OpenTelemetryAccessLogConfig',
+        'access_loggers.open_telemetry.v3.OpenTelemetryAccessLogConfig',
+      ],
+      [
+        'envoy.extensions.cache.simple_http_cache.v3alpha.SimpleHttpCacheConfig',
+        'http.cache.simple_http_cache.v3.SimpleHttpCacheConfig',
+      ],
+      [
+        'envoy.extensions.cache.simple_http_cache.v3.SimpleHttpCacheConfig',
+        'http.cache.simple_http_cache.v3.SimpleHttpCacheConfig',
+      ],
+      [
+        'envoy.source.extensions.filters.http.cache.SimpleHttpCacheConfig',
+        'http.cache.simple_http_cache.v3.SimpleHttpCacheConfig',
+      ],
+    ] as const) {
+      const found = schema.find(`type.googleapis.com/${former}`);
+      assert.equal(found && typeName(found.type), `proxy.extensions.${current}`);
+      assert.equal(found!.generation, 'v3');
+    }
+    assert.equal(schema.find('envoy.extensions.filters.http.nothing.v3alpha.X'), undefined);
+  });
 
   it('knows the well-known types and the typed structs that an Any may hold', () => {
     for (const name of [

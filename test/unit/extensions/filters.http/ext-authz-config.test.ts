@@ -104,7 +104,16 @@ describe('the settings of an authorization service', () => {
     [
       'a library of its own',
       { grpc_service: { google_grpc: { target_uri: 'a:1', stat_prefix: 'a' } } },
-      /^grpc_service\.google_grpc: /,
+      /^grpc_service\.google_grpc: is not .*: say envoy_grpc with .* a cluster with HTTP\/2 whose host is "a:1"$/,
+    ],
+    [
+      'the same with TLS',
+      {
+        grpc_service: {
+          google_grpc: { target_uri: 'a:1', stat_prefix: 'a', channel_credentials: { ssl_credentials: {} } },
+        },
+      },
+      /^grpc_service\.google_grpc: .* a cluster with HTTP\/2 and TLS whose host is "a:1"$/,
     ],
     ['a prefix without a slash', { http_service: { ...HTTP, path_prefix: 'a' } }, /^http_service\.path_prefix: .*"a"/],
     ['a body of nothing', { http_service: HTTP, with_request_body: { max_request_bytes: 0 } }, /max_request_bytes/],
