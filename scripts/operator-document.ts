@@ -35,6 +35,7 @@ const ARGUMENTS: Readonly<Record<Argument, string>> = {
   metadata: '(SOURCE:NAMESPACE:KEY:…)',
   path: '(EXTENT:SOURCE)',
   query: '(FORM)',
+  server: '(PLACE:SOURCE)',
 };
 
 function row([name, { argument, says }]: readonly [string, OperatorRow]): string {

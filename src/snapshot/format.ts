@@ -97,10 +97,15 @@ export type FormatOperator =
   | 'UPSTREAM_CLUSTER'
   | 'UPSTREAM_CLUSTER_RAW'
   | 'UPSTREAM_CONNECTION_ID'
+  | 'UPSTREAM_CONNECTION_IDS_ATTEMPTED'
   | 'UPSTREAM_CONNECTION_POOL_READY_DURATION'
   | 'UPSTREAM_HOST'
   | 'UPSTREAM_HOST_NAME'
   | 'UPSTREAM_HOST_NAME_WITHOUT_PORT'
+  | 'UPSTREAM_HOST_NAMES_ATTEMPTED'
+  | 'UPSTREAM_HOST_NAMES_ATTEMPTED_WITHOUT_PORT'
+  | 'UPSTREAM_HOSTS_ATTEMPTED'
+  | 'UPSTREAM_HOSTS_ATTEMPTED_WITHOUT_PORT'
   | 'UPSTREAM_LOCAL_ADDRESS'
   | 'UPSTREAM_LOCAL_ADDRESS_WITHOUT_PORT'
   | 'UPSTREAM_LOCAL_PORT'
@@ -153,7 +158,7 @@ export interface FormatCommand {
   readonly operator: FormatOperator | 'ABSENT';
   /**
    * Header names in lower case, in order of preference; the parameter's name; the time's format; a style of names; a part
-   * of the path and whose; two moments and a precision; or a MetadataSource, a namespace and the keys that lead to a value.
+   * of the path and whose; where to look for the host that was asked for, and in which headers; two moments and a precision; or a MetadataSource, a namespace and the keys that lead to a value.
    */
   readonly args: readonly string[];
   /** Values are cut behind this many characters; 0 for no limit. */

@@ -157,6 +157,33 @@ describe('the log of attempts', () => {
     }
   });
 
+  test('tells the whole request of all of them', async (t) => {
+    const port = await upstream(t, (request, response) => {
+      request.resume();
+      response.writeHead(request.url === '/last' ? 200 : 503, { 'content-length': 0 }).end();
+    });
+    const format = '%UPSTREAM_REQUEST_ATTEMPT_COUNT% %UPSTREAM_HOSTS_ATTEMPTED% %UPSTREAM_CONNECTION_IDS_ATTEMPTED%\n';
+    const { client, entries } = await logging(t, port, RETRIES, { format, ofRequest: true });
+    await client.write(POST).response();
+    await client.write(POST.replace('/p', '/last')).response();
+    const counted = (await entries()).map((entry) => {
+      const [attempts, hosts, connections] = entry.split(' ');
+      const known = hosts!.split(',');
+      assert.deepEqual(new Set(known), new Set([`127.0.0.1:${port}`]));
+      assert.equal(connections!.split(',').length, known.length);
+      return [Number(attempts), known.length];
+    });
+    // Each attempt knows itself alone; the request behind them knows all.
+    assert.deepEqual(counted, [
+      [1, 1],
+      [2, 1],
+      [3, 1],
+      [3, 3],
+      [1, 1],
+      [1, 1],
+    ]);
+  });
+
   test('tells of attempts that find nobody', async (t) => {
     const { client, entries } = await logging(t, await unusedPort(), RETRIES);
     assert.equal((await client.write(POST).response()).status, 503);

@@ -53,6 +53,8 @@ export interface FormatFacts {
   /** Who has sent it, as far as that can be known: behind a PROXY header, or behind trusted hops, whose ports are 0. */
   readonly client: Endpoint;
   readonly upstream: UpstreamFacts | null;
+  /** That of each attempt, the last one at the end. */
+  readonly attempted: readonly UpstreamFacts[];
   readonly routeName: string;
   readonly virtualHostName: string;
   /** Empty for none with a name of its own. */

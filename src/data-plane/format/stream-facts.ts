@@ -75,6 +75,8 @@ export class StreamFacts implements FormatFacts {
   bytesReceived = 0;
   bytesSent = 0;
   upstream: UpstreamFacts | null = null;
+  /** Of attempts before the last; null as long as there is but one. */
+  #earlier: UpstreamFacts[] | null = null;
   routeName = '';
   virtualHostName = '';
   virtualClusterName = '';
@@ -136,8 +138,13 @@ export class StreamFacts implements FormatFacts {
     this.startTimeMs = clock.wallMs() - (clock.monotonicMs() - startMs);
   }
 
-  /** A host has been chosen, whose connection is to be waited for. */
-  noteHostChosen(): void {
+  /** A host has been chosen for another attempt, whose connection is to be waited for. @param upstream what there is of it. */
+  noteHostChosen(upstream: UpstreamFacts): void {
+    if (this.upstream !== null) {
+      this.#earlier ??= [];
+      this.#earlier.push(this.upstream);
+    }
+    this.upstream = upstream;
     this.#hostMs = this.#clock.monotonicMs();
     this.poolReadyDurationMs = NOT_YET;
   }
@@ -152,6 +159,11 @@ export class StreamFacts implements FormatFacts {
     if (metadata !== null) this.dynamicMetadata = metadata;
     if (terminationDetails !== '') this.connectionTerminationDetails = terminationDetails;
     this.flags |= terminationFlags;
+  }
+
+  get attempted(): readonly UpstreamFacts[] {
+    const earlier = this.#earlier ?? [];
+    return this.upstream === null ? earlier : [...earlier, this.upstream];
   }
 
   get client(): Endpoint {

@@ -20,7 +20,7 @@ import { wantSessionIds } from '../../tls/session-id.ts';
 import { type CertificateFacts, chainOf, type TlsFacts } from '../network/tls/connection-tls.ts';
 import { longFlags, shortFlags } from '../response-flags.ts';
 import { endpointText } from './endpoint-text.ts';
-import type { Endpoint, FormatFacts } from './facts.ts';
+import type { Endpoint, FormatFacts, UpstreamFacts } from './facts.ts';
 import { grpcOutcome } from './grpc-outcome.ts';
 import { compileTimeFormat } from './time-format.ts';
 import { type WireCount, wantWireBytes } from './wire-bytes.ts';
@@ -112,6 +112,33 @@ const PATH_HEADERS: Readonly<Record<string, readonly string[]>> = {
 function pathReader([extent, source]: readonly string[]): ReadValue {
   const read = headerReader(PATH_HEADERS[source!]!, (facts, name) => facts.requestHeader(name));
   return extent === 'NQ' ? withoutQuery(read) : read;
+}
+
+const HOST_HEADERS: Readonly<Record<string, readonly string[]>> = {
+  ORIG_OR_HOST: ['x-envoy-original-host', ':authority'],
+  ORIG: ['x-envoy-original-host'],
+  HOST: [':authority'],
+};
+
+function serverReader([place, source]: readonly string[]): ReadValue {
+  const ofTls: ReadValue = ({ downstream }) => text(downstream.requestedServerName);
+  if (place === 'SNI_ONLY') return ofTls;
+  const ofHead = headerReader(HOST_HEADERS[source!]!, (facts, name) => facts.requestHeader(name));
+  return place === 'SNI_FIRST' ? (facts) => ofTls(facts) ?? ofHead(facts) : ofHead;
+}
+
+/** Of all attempts, with commas between. */
+function ofAttempts(read: (upstream: UpstreamFacts) => FormatValue): MakeReader {
+  return plain(({ attempted }) => attempted.flatMap((upstream) => read(upstream) ?? []).join() || undefined);
+}
+
+/** Of a host that has none its address stands in its place. */
+function nameOf({ hostname, remote }: UpstreamFacts): FormatValue {
+  return text(hostname) ?? fullOf(remote);
+}
+
+function bareNameOf({ hostname, remote }: UpstreamFacts): FormatValue {
+  return text(withoutPort(hostname)) ?? ipOf(remote);
 }
 
 function parameterReader([name = '']: readonly string[]): ReadValue {
@@ -342,7 +369,7 @@ const READERS: Readonly<Record<FormatOperator, MakeReader>> = {
   REQUEST_DURATION: plain((facts) => known(facts.requestDurationMs)),
   REQUEST_HEADERS_BYTES: plain((facts) => facts.requestHeadersBytes),
   REQUEST_TX_DURATION: plain((facts) => known(facts.requestTxDurationMs)),
-  REQUESTED_SERVER_NAME: plain((facts) => text(facts.downstream.requestedServerName)),
+  REQUESTED_SERVER_NAME: serverReader,
   RESP: (args) => headerReader(args, (facts, name) => facts.responseHeader(name)),
   RESPONSE_CODE: plain((facts) => facts.status),
   RESPONSE_CODE_DETAILS: plain((facts) => text(facts.details)),
@@ -366,12 +393,15 @@ const READERS: Readonly<Record<FormatOperator, MakeReader>> = {
   UPSTREAM_CLUSTER_RAW: plain((facts) => text(facts.upstreamCluster)),
   ...wireReaders('UPSTREAM'),
   UPSTREAM_CONNECTION_ID: plain(({ upstream }) => positive(upstream?.connectionId)),
+  UPSTREAM_CONNECTION_IDS_ATTEMPTED: ofAttempts(({ connectionId }) => positive(connectionId)),
   UPSTREAM_CONNECTION_POOL_READY_DURATION: plain((facts) => known(facts.poolReadyDurationMs)),
   UPSTREAM_HOST: plain((facts) => fullOf(facts.upstream?.remote)),
-  UPSTREAM_HOST_NAME: plain((facts) => text(facts.upstream?.hostname ?? '') ?? fullOf(facts.upstream?.remote)),
-  UPSTREAM_HOST_NAME_WITHOUT_PORT: plain(
-    (facts) => text(withoutPort(facts.upstream?.hostname ?? '')) ?? ipOf(facts.upstream?.remote),
-  ),
+  UPSTREAM_HOST_NAME: plain(({ upstream }) => (upstream === null ? undefined : nameOf(upstream))),
+  UPSTREAM_HOST_NAME_WITHOUT_PORT: plain(({ upstream }) => (upstream === null ? undefined : bareNameOf(upstream))),
+  UPSTREAM_HOST_NAMES_ATTEMPTED: ofAttempts(nameOf),
+  UPSTREAM_HOST_NAMES_ATTEMPTED_WITHOUT_PORT: ofAttempts(bareNameOf),
+  UPSTREAM_HOSTS_ATTEMPTED: ofAttempts(({ remote }) => fullOf(remote)),
+  UPSTREAM_HOSTS_ATTEMPTED_WITHOUT_PORT: ofAttempts(({ remote }) => ipOf(remote)),
   UPSTREAM_LOCAL_ADDRESS: plain((facts) => fullOf(facts.upstream?.local)),
   UPSTREAM_LOCAL_ADDRESS_WITHOUT_PORT: plain((facts) => ipOf(facts.upstream?.local)),
   UPSTREAM_LOCAL_PORT: plain((facts) => positive(facts.upstream?.local.port)),

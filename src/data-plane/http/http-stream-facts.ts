@@ -83,9 +83,10 @@ export class HttpStreamFacts extends StreamFacts {
   /** An attempt goes to this host. */
   noteHost(host: Host, attempts: number): void {
     // Told again with what is known of the attempt by then.
-    if (attempts !== this.attempts) this.noteHostChosen();
-    this.#upstreamEnd = new UpstreamEnd(host);
-    this.upstream = this.#upstreamEnd;
+    const upstream = new UpstreamEnd(host);
+    if (attempts !== this.attempts) this.noteHostChosen(upstream);
+    this.upstream = upstream;
+    this.#upstreamEnd = upstream;
     this.#hostCluster = host.cluster;
     this.noteCluster(host.cluster);
     this.attempts = attempts;

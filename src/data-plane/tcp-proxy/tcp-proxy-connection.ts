@@ -398,8 +398,7 @@ export class TcpProxyConnection
   #noteHost(host: Host): void {
     if (this.#facts === null) return;
     this.#upstreamEnd = new UpstreamEnd(host);
-    this.#facts.upstream = this.#upstreamEnd;
-    this.#facts.noteHostChosen();
+    this.#facts.noteHostChosen(this.#upstreamEnd);
     // Hosts of an aggregate cluster are others'.
     this.#noteCluster(this.#facts, host.cluster);
   }

@@ -39,6 +39,8 @@ const STYLES: readonly string[] = ['CAMEL_STRING', 'SNAKE_STRING', 'NUMBER'];
 const PATH_EXTENTS: readonly string[] = ['WQ', 'NQ'];
 const QUERY_FORMS: readonly string[] = ['ORIG', 'DECODED'];
 const PATH_SOURCES: readonly string[] = ['ORIG_OR_PATH', 'ORIG', 'PATH'];
+const SERVER_PLACES: readonly string[] = ['SNI_ONLY', 'SNI_FIRST', 'HOST_FIRST'];
+const HOST_SOURCES: readonly string[] = ['ORIG_OR_HOST', 'ORIG', 'HOST'];
 
 /** A command, literal text, or what is wrong. */
 type Settled = FormatSegment | { readonly error: string };
@@ -113,7 +115,9 @@ function command(
     case 'query':
       return queryCommand(operator, argument || 'ORIG', maxLength);
     case 'path':
-      return pathCommand(operator, argument ?? '', maxLength);
+      return twofoldCommand(operator, argument ?? '', [PATH_EXTENTS, PATH_SOURCES], maxLength);
+    case 'server':
+      return twofoldCommand(operator, argument ?? '', [SERVER_PLACES, HOST_SOURCES], maxLength);
     case 'duration':
       return durationCommand(operator, argument ?? '', maxLength);
     case 'state':
@@ -143,21 +147,22 @@ function queryCommand(
   return { error: `${operator} knows ${QUERY_FORMS.join(' and ')}, not ${quote(form)}` };
 }
 
-/** `EXTENT:SOURCE`, of which either may be left out. */
-function pathCommand(
+/** `EXTENT:SOURCE`, of which either may be left out. @param words of each, that which an absent one stands for first. */
+function twofoldCommand(
   operator: FormatOperator,
   argument: string,
+  [extents, sources]: readonly [readonly string[], readonly string[]],
   maxLength: number,
 ): FormatCommand | { readonly error: string } {
   const [extent = '', source = '', ...more] = argument.split(':');
   if (more.length > 0) return { error: `${operator}(${argument}): takes two arguments at most` };
-  if (extent !== '' && !PATH_EXTENTS.includes(extent)) {
-    return { error: `${operator} knows ${PATH_EXTENTS.join(', ')} first, not ${quote(extent)}` };
+  if (extent !== '' && !extents.includes(extent)) {
+    return { error: `${operator} knows ${extents.join(', ')} first, not ${quote(extent)}` };
   }
-  if (source !== '' && !PATH_SOURCES.includes(source)) {
-    return { error: `${operator} knows ${PATH_SOURCES.join(', ')} behind that, not ${quote(source)}` };
+  if (source !== '' && !sources.includes(source)) {
+    return { error: `${operator} knows ${sources.join(', ')} behind that, not ${quote(source)}` };
   }
-  return { operator, args: [extent || PATH_EXTENTS[0]!, source || PATH_SOURCES[0]!], maxLength };
+  return { operator, args: [extent || extents[0]!, source || sources[0]!], maxLength };
 }
 
 /** `START:END:PRECISION`. */

@@ -14,7 +14,8 @@ import type {
 
 /**
  * What stands between the parentheses: nothing, a header with a fallback, a time's format, a name, a style of names, whose metadata,
- * a name of filter state and a style, how much of the path and of which, how to read the query, or two moments and a precision.
+ * a name of filter state and a style, how much of the path and of which, how to read the query, whether and where heads may name the server, or
+ * two moments and a precision.
  */
 export type Argument =
   | 'none'
@@ -26,7 +27,8 @@ export type Argument =
   | 'style'
   | 'metadata'
   | 'path'
-  | 'query';
+  | 'query'
+  | 'server';
 
 export interface OperatorRow {
   readonly argument: Argument;
@@ -154,7 +156,10 @@ export const OPERATORS: Readonly<Record<FormatOperator, OperatorRow>> = {
   REQUEST_DURATION: { argument: 'none', says: 'milliseconds from the start to the last byte of the request' },
   REQUEST_HEADERS_BYTES: { argument: 'none', says: "bytes of the request's head" },
   REQUEST_TX_DURATION: { argument: 'none', says: 'milliseconds from the start to the last byte to the upstream' },
-  REQUESTED_SERVER_NAME: { argument: 'none', says: "host that the client's TLS has named (SNI)" },
+  REQUESTED_SERVER_NAME: {
+    argument: 'server',
+    says: "host that the client's TLS has named (`SNI_ONLY`, or without an argument), else that of the request (`SNI_FIRST`), or that of the request alone (`HOST_FIRST`), from `x-envoy-original-host` (`ORIG`), from `:authority` (`HOST`), or from the first of the two that is there (`ORIG_OR_HOST`): `REQUESTED_SERVER_NAME(SNI_FIRST:HOST)`",
+  },
   RESP: { argument: 'header', says: 'header of the response, or `:status`' },
   RESPONSE_CODE: { argument: 'none', says: 'status of the response, 0 for none' },
   RESPONSE_CODE_DETAILS: { argument: 'none', says: 'who has answered, and why: `via_upstream`' },
@@ -184,6 +189,10 @@ export const OPERATORS: Readonly<Record<FormatOperator, OperatorRow>> = {
   UPSTREAM_CLUSTER_RAW: { argument: 'none', says: 'the same' },
   ...wireRows('UPSTREAM', 'upstream', ', of all attempts; in `upstream_log` of the one'),
   UPSTREAM_CONNECTION_ID: { argument: 'none', says: 'number of the connection to the host, as `CONNECTION_ID`' },
+  UPSTREAM_CONNECTION_IDS_ATTEMPTED: {
+    argument: 'none',
+    says: 'the same of all attempts, with commas between them',
+  },
   UPSTREAM_CONNECTION_POOL_READY_DURATION: {
     argument: 'none',
     says: 'milliseconds from the choice of the host to a connection to it, made or found',
@@ -191,6 +200,16 @@ export const OPERATORS: Readonly<Record<FormatOperator, OperatorRow>> = {
   UPSTREAM_HOST: { argument: 'none', says: 'address of the host' },
   UPSTREAM_HOST_NAME: { argument: 'none', says: 'name of the host, else its address' },
   UPSTREAM_HOST_NAME_WITHOUT_PORT: { argument: 'none', says: 'the same without a port' },
+  UPSTREAM_HOST_NAMES_ATTEMPTED: {
+    argument: 'none',
+    says: 'names of the hosts of all attempts, else their addresses, with commas between them',
+  },
+  UPSTREAM_HOST_NAMES_ATTEMPTED_WITHOUT_PORT: { argument: 'none', says: 'the same without ports' },
+  UPSTREAM_HOSTS_ATTEMPTED: {
+    argument: 'none',
+    says: 'addresses of the hosts of all attempts, with commas between them',
+  },
+  UPSTREAM_HOSTS_ATTEMPTED_WITHOUT_PORT: { argument: 'none', says: 'the same without ports' },
   UPSTREAM_LOCAL_ADDRESS: { argument: 'none', says: "the proxy's own address on the way to the host" },
   UPSTREAM_LOCAL_ADDRESS_WITHOUT_PORT: { argument: 'none', says: 'the same without its port' },
   UPSTREAM_LOCAL_PORT: { argument: 'none', says: 'the port alone' },
@@ -255,18 +274,22 @@ export const PRECISIONS: readonly DurationPrecision[] = ['ms', 'us', 'ns'];
 
 /**
  * Operators of what there is not here, always missing: filter state that requests and upstreams have, endpoints within a process, round trips of
- * HTTP/3, flags of filters' own.
+ * HTTP/3, flags of filters' own, ways in which sockets have been closed.
  */
 export const ABSENT_OPERATORS: ReadonlySet<string> = new Set([
   'CUSTOM_FLAGS',
+  'DOWNSTREAM_DETECTED_CLOSE_TYPE',
   'DOWNSTREAM_DIRECT_LOCAL_ADDRESS_ENDPOINT_ID',
   'DOWNSTREAM_DIRECT_REMOTE_ADDRESS_ENDPOINT_ID',
   'DOWNSTREAM_LOCAL_ADDRESS_ENDPOINT_ID',
+  'DOWNSTREAM_LOCAL_CLOSE_REASON',
   'DOWNSTREAM_REMOTE_ADDRESS_ENDPOINT_ID',
   'PER_REQUEST_STATE',
   'ROUNDTRIP_DURATION',
+  'UPSTREAM_DETECTED_CLOSE_TYPE',
   'UPSTREAM_FILTER_STATE',
   'UPSTREAM_LOCAL_ADDRESS_ENDPOINT_ID',
+  'UPSTREAM_LOCAL_CLOSE_REASON',
   'UPSTREAM_REMOTE_ADDRESS_ENDPOINT_ID',
 ]);
 

@@ -561,7 +561,7 @@ describe('a TCP proxy', () => {
       );
       assert.deepEqual(tunnel, {
         method: 'CONNECT',
-        hostname: [{ operator: 'REQUESTED_SERVER_NAME', args: [], maxLength: 0 }, ':443'],
+        hostname: [{ operator: 'REQUESTED_SERVER_NAME', args: ['SNI_ONLY', 'ORIG_OR_HOST'], maxLength: 0 }, ':443'],
         postPath: '/',
         headerEdits: [
           { remove: [], add: [{ name: 'x-a', value: ['b'], action: 'overwrite', keepsEmptyValue: false }] },

@@ -128,6 +128,7 @@ describe('text formats', () => {
         time: '',
         style: '',
         path: '',
+        server: '(HOST_FIRST)',
         query: '(DECODED)',
         none: '',
       }[argument];

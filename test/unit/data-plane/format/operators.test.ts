@@ -13,6 +13,7 @@ import {
   OPERATORS,
   SETTLED_OPERATORS,
 } from '../../../../src/config/resources/format/operators.ts';
+import type { UpstreamFacts } from '../../../../src/data-plane/format/facts.ts';
 import { JsonFormatter } from '../../../../src/data-plane/format/json-formatter.ts';
 import { StreamFacts } from '../../../../src/data-plane/format/stream-facts.ts';
 import { TextFormatter } from '../../../../src/data-plane/format/text-formatter.ts';
@@ -187,7 +188,14 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
   REQUEST_DURATION: [['%REQUEST_DURATION%', '1']],
   REQUEST_HEADERS_BYTES: [['%REQUEST_HEADERS_BYTES%', String(REQUEST.length)]],
   REQUEST_TX_DURATION: [['%REQUEST_TX_DURATION%', '2']],
-  REQUESTED_SERVER_NAME: [['%REQUESTED_SERVER_NAME%', 'web.test']],
+  REQUESTED_SERVER_NAME: [
+    ['%REQUESTED_SERVER_NAME%', 'web.test'],
+    ['%REQUESTED_SERVER_NAME(SNI_ONLY)%', 'web.test'],
+    ['%REQUESTED_SERVER_NAME(SNI_FIRST:ORIG)%', 'web.test'],
+    ['%REQUESTED_SERVER_NAME(HOST_FIRST)%', 'web:80'],
+    ['%REQUESTED_SERVER_NAME(HOST_FIRST:HOST)%', 'web:80'],
+    ['%REQUESTED_SERVER_NAME(HOST_FIRST:ORIG)%', '-'],
+  ],
   RESP: [
     ['%RESP(x-up)% %RESP(:STATUS)%', '1 503'],
     ['%RESP(x-none?x-up)%', '1'],
@@ -224,6 +232,13 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
   UPSTREAM_HOST: [['%UPSTREAM_HOST%', '[fd00::1]:8080']],
   UPSTREAM_HOST_NAME: [['%UPSTREAM_HOST_NAME%', 'up.test:8080']],
   UPSTREAM_HOST_NAME_WITHOUT_PORT: [['%UPSTREAM_HOST_NAME_WITHOUT_PORT%', 'up.test']],
+  UPSTREAM_CONNECTION_IDS_ATTEMPTED: [['%UPSTREAM_CONNECTION_IDS_ATTEMPTED%', '18,19']],
+  UPSTREAM_HOST_NAMES_ATTEMPTED: [['%UPSTREAM_HOST_NAMES_ATTEMPTED%', '192.0.2.1:80,10.0.0.8:81,up.test:8080']],
+  UPSTREAM_HOST_NAMES_ATTEMPTED_WITHOUT_PORT: [
+    ['%UPSTREAM_HOST_NAMES_ATTEMPTED_WITHOUT_PORT%', '192.0.2.1,10.0.0.8,up.test'],
+  ],
+  UPSTREAM_HOSTS_ATTEMPTED: [['%UPSTREAM_HOSTS_ATTEMPTED%', '192.0.2.1:80,10.0.0.8:81,[fd00::1]:8080']],
+  UPSTREAM_HOSTS_ATTEMPTED_WITHOUT_PORT: [['%UPSTREAM_HOSTS_ATTEMPTED_WITHOUT_PORT%', '192.0.2.1,10.0.0.8,fd00::1']],
   UPSTREAM_LOCAL_ADDRESS: [['%UPSTREAM_LOCAL_ADDRESS%', '127.0.0.1:555']],
   UPSTREAM_LOCAL_ADDRESS_WITHOUT_PORT: [['%UPSTREAM_LOCAL_ADDRESS_WITHOUT_PORT%', '127.0.0.1']],
   UPSTREAM_LOCAL_PORT: [['%UPSTREAM_LOCAL_PORT%', '555']],
@@ -310,7 +325,30 @@ function everythingOf({ client, shown, host }: Known): StreamFacts {
   };
   const ingress = { chainName: 'chain', chainMetadata: of('LISTENER_FILTER_CHAIN'), listenerMetadata: of('LISTENER') };
   const trailers = { get: (name: string) => (name === 'x-end' ? '1' : undefined), text: () => TRAILERS };
-  return Object.assign(new StreamFacts(clock, clock.monotonicMs(), downstream, 'DownstreamEnd', ingress), {
+  const upstream: UpstreamFacts = {
+    remote: { ip: 'fd00::1', port: 8080 },
+    hostname: 'up.test:8080',
+    local: { ip: '127.0.0.1', port: 555 },
+    protocol: 'HTTP/1.1',
+    metadata: of('UPSTREAM_HOST'),
+    connectionId: 19,
+    openedMs: 1000.25,
+    connectedMs: 1001.25,
+    securedMs: 1001.75,
+    tls: tls({
+      version: 'TLSv1.2',
+      cipher: 'ECDHE-ECDSA-AES128-GCM-SHA256',
+      sessionId: 'cd02',
+      peer: certificateFacts(host),
+    }),
+  };
+  const made = new StreamFacts(clock, clock.monotonicMs(), downstream, 'DownstreamEnd', ingress);
+  // The first had a connection, the second had not.
+  const before = { ...upstream, hostname: '' };
+  made.noteHostChosen({ ...before, remote: { ip: '192.0.2.1', port: 80 }, connectionId: 18 });
+  made.noteHostChosen({ ...before, remote: { ip: '10.0.0.8', port: 81 }, connectionId: 0 });
+  made.noteHostChosen(upstream);
+  return Object.assign(made, {
     clientByHops: { ip: '192.0.2.7', port: 4567 },
     protocol: 'HTTP/2',
     isGrpc: true,
@@ -344,23 +382,6 @@ function everythingOf({ client, shown, host }: Known): StreamFacts {
     requestHead: REQUEST,
     responseHead: RESPONSE,
     responseTrailers: trailers,
-    upstream: {
-      remote: { ip: 'fd00::1', port: 8080 },
-      hostname: 'up.test:8080',
-      local: { ip: '127.0.0.1', port: 555 },
-      protocol: 'HTTP/1.1',
-      metadata: of('UPSTREAM_HOST'),
-      connectionId: 19,
-      openedMs: 1000.25,
-      connectedMs: 1001.25,
-      securedMs: 1001.75,
-      tls: tls({
-        version: 'TLSv1.2',
-        cipher: 'ECDHE-ECDSA-AES128-GCM-SHA256',
-        sessionId: 'cd02',
-        peer: certificateFacts(host),
-      }),
-    },
     clusterMetadata: of('CLUSTER'),
     dynamicMetadata: of('DYNAMIC'),
     routeMetadata: of('ROUTE'),

@@ -98,6 +98,11 @@ test('what is wrong is named', () => {
     ['%QUERY_PARAMS(RAW)%', /^QUERY_PARAMS knows ORIG and DECODED, not "RAW"$/],
     ['%PATH(QN)%', /^PATH knows WQ, NQ first, not "QN"$/],
     ['%PATH(NQ:PATHS)%', /^PATH knows ORIG_OR_PATH, ORIG, PATH behind that, not "PATHS"$/],
+    ['%REQUESTED_SERVER_NAME(SNI)%', /^REQUESTED_SERVER_NAME knows SNI_ONLY, SNI_FIRST, HOST_FIRST first, not "SNI"$/],
+    [
+      '%REQUESTED_SERVER_NAME(SNI_FIRST:X)%',
+      /^REQUESTED_SERVER_NAME knows ORIG_OR_HOST, ORIG, HOST behind that, not "X"$/,
+    ],
     ['%PATH(NQ:PATH:3)%', /^PATH\(NQ:PATH:3\): takes two arguments at most$/],
     ['%FILTER_STATE()%', /^FILTER_STATE needs a name/],
     ['%FILTER_STATE(a:FIELD:b)%', /^FILTER_STATE\(a:FIELD:b\): texts have no fields; use PLAIN$/],
