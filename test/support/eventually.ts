@@ -30,3 +30,17 @@ export async function untilEqual<Value>(
     last = await read();
   }
 }
+
+/**
+ * Waits for an event that may never come. @param state what is waited for, and what has come instead, for the message.
+ * Whoever gives up waiting need not say so: nothing is kept alive.
+ */
+export async function within<Value>(awaited: Promise<Value>, state: () => string): Promise<Value> {
+  const late = Promise.withResolvers<never>();
+  const limit = setTimeout(() => late.reject(new Error(`never: ${state()}`)), LIMIT_MS).unref();
+  try {
+    return await Promise.race([awaited, late.promise]);
+  } finally {
+    clearTimeout(limit);
+  }
+}

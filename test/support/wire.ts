@@ -3,6 +3,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { closeAtEnd } from './close-at-end.ts';
+import { within } from './eventually.ts';
 import { ReservedPort } from './reserved-port.ts';
 
 /** A client connection whose received bytes a test waits for. */
@@ -50,9 +51,8 @@ export class WireClient {
       const text = this.#received.toString('latin1');
       const end = typeof pattern === 'string' ? text.indexOf(pattern) + pattern.length : matchEnd(text, pattern);
       if (end >= (typeof pattern === 'string' ? pattern.length : 1)) return this.#take(end).toString('latin1');
-      if (this.#isEnded)
-        throw new Error(`the connection ended before ${pattern}; received: ${JSON.stringify(text.slice(0, 500))}`);
-      await this.#more();
+      if (this.#isEnded) throw new Error(`the connection ended before ${pattern}; received: ${shortened(text)}`);
+      await this.#more(String(pattern));
     }
   }
 
@@ -60,14 +60,20 @@ export class WireClient {
   async bytes(count: number): Promise<Buffer> {
     while (this.#received.length < count) {
       if (this.#isEnded) throw new Error(`the connection ended after ${this.#received.length} of ${count} bytes`);
-      await this.#more();
+      await this.#more(`${count} bytes`);
     }
     return this.#take(count);
   }
 
+  /** Waits for anything, and takes it off; empty where the connection ends without a word. */
+  async some(): Promise<string> {
+    while (this.#received.length === 0 && !this.#isEnded) await this.#more('a word, or the end of the connection');
+    return this.#take(this.#received.length).toString('latin1');
+  }
+
   /** Everything up to the end of the connection. */
   async rest(): Promise<string> {
-    while (!this.#isEnded) await this.#more();
+    while (!this.#isEnded) await this.#more('the end of the connection');
     return this.#take(this.#received.length).toString('latin1');
   }
 
@@ -94,12 +100,16 @@ export class WireClient {
     this.#wake?.();
   }
 
-  async #more(): Promise<void> {
-    await new Promise<void>((resolve) => {
-      this.#wake = resolve;
-    });
+  async #more(what: string): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#wake = resolve;
+    await within(promise, () => `${what}; received: ${shortened(this.#received.toString('latin1'))}`);
     this.#wake = null;
   }
+}
+
+function shortened(text: string): string {
+  return `${text.length} bytes, ${JSON.stringify(text.slice(0, 500))}`;
 }
 
 function matchEnd(text: string, pattern: RegExp): number {
@@ -160,13 +170,17 @@ export class WireUpstream {
   }
 }
 
-/** Reads on, and waits for how the peer ends the connection: `end`, or the code of the error that it is for this side. */
+/**
+ * Reads on, and waits for how the peer ends the connection: `end`, or the code of the error that it is for this side; `close` where
+ * this side has closed it.
+ */
 export async function peerEnd(socket: Socket): Promise<string> {
   const ended = Promise.withResolvers<string>();
   socket.once('end', () => ended.resolve('end'));
   socket.once('error', ({ code }: NodeJS.ErrnoException) => ended.resolve(code ?? 'error'));
+  socket.once('close', () => ended.resolve('close'));
   socket.resume();
-  return await ended.promise;
+  return await within(ended.promise, () => `the end of a connection that has read ${socket.bytesRead} bytes`);
 }
 
 /** Whether short writes are not held back for longer ones; Node shows it nowhere else. */
