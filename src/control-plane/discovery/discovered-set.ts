@@ -65,9 +65,12 @@ export class DiscoveredSet<Settings> implements SubscriptionOwner<Settings> {
   }
 
   async onResponse(response: DiscoveredResponse<Settings>): Promise<readonly string[]> {
-    const { manager, removes } = this.#deps;
+    const { manager, removes, isForeign = () => false } = this.#deps;
     const slice = new TimeSlice();
-    const gone = response.extent === 'all' ? await this.#goneBy(response.names, slice) : response.removed;
+    const gone =
+      response.extent === 'all'
+        ? await this.#goneBy(response.names, slice)
+        : response.removed.filter((name) => !isForeign(name));
     if (removes === 'first') await this.#remove(gone, slice);
     const refusals = await this.#put(response, slice);
     if (removes === 'last') await this.#remove(gone, slice);

@@ -58,7 +58,7 @@ export class OnDemandClusters {
 
   /** It has come on demand: what other sources do not tell of stays. */
   has(name: string): boolean {
-    return this.#clusters.has(name);
+    return this.#clusters.get(name)?.hasCome === true;
   }
 
   /** A request wants a cluster. @param timeoutMs for how long it is waited for. */

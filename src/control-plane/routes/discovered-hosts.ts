@@ -137,7 +137,7 @@ export class DiscoveredHosts<View extends RoutesView> {
         come.set(name, { message: resource.message, byView: resource.resource, aliases });
       } else {
         refusals.push(...resource.errors.map((error) => `virtual host ${name}: ${error}`));
-        refused.add(name);
+        for (const each of [name, ...aliases]) refused.add(each);
       }
       if (slice.isOverNow()) await slice.rest();
       if (this.#feed.isStopped) return [];
@@ -168,7 +168,8 @@ export class DiscoveredHosts<View extends RoutesView> {
       if (isOther) this.#table.publishAgain();
     } catch (error) {
       this.#hosts = former;
-      for (const name of [...come.keys(), ...removed]) this.#settle(name, false);
+      for (const [name, { aliases }] of come) for (const each of [name, ...aliases]) this.#settle(each, false);
+      for (const name of removed) this.#settle(name, false);
       return [...refusals, errorMessage(error)];
     }
     if (isOther) {
@@ -176,17 +177,29 @@ export class DiscoveredHosts<View extends RoutesView> {
       this.#block.set('config_reload_time_ms', this.#deps.clock.wallMs());
     }
     if (this.#hosts.size === 0) this.#block.add('update_empty');
-    for (const name of removed) this.#settle(name, false);
     for (const [name, { aliases }] of come)
       for (const each of [name, ...aliases]) this.#settle(each, this.#hosts.has(name));
     this.#settleCovered();
+    // Others may have come in their places.
+    for (const name of removed)
+      for (const each of [name, ...(former.get(name)?.aliases ?? [])]) this.#settle(each, false);
     return refusals;
   }
 
-  /** One that is not there is not asked for any longer: the next request that wants it asks anew. */
+  /**
+   * One that is not there is not asked for any longer: the next request that wants it asks anew. One whose successor may not be stays,
+   * and is told of.
+   */
   #settle(name: string, isThere: boolean): void {
     this.#demands.settle(name, isThere);
-    if (!isThere) this.#unask(name);
+    if (!isThere && this.#asked.has(name) && !this.#has(name)) this.#unask(name);
+  }
+
+  /** By its name, or by another of its names. */
+  #has(name: string): boolean {
+    if (this.#hosts.has(name)) return true;
+    for (const { aliases } of this.#hosts.values()) if (aliases.includes(name)) return true;
+    return false;
   }
 
   /** A server may answer with a virtual host by another name that serves what was asked for. */

@@ -28,7 +28,10 @@ export interface SubscriptionOwner<Resource> {
 export interface Subscription {
   /** Once. */
   start(): void;
-  /** A name is wanted beside all that the source tells by itself; absent where only some are told of. Idempotent. */
+  /**
+   * A name is wanted beside all that the source tells by itself; absent where only some are told of. Whoever asks for one again has the
+   * source asked again: it may have told of it before.
+   */
   ask?(name: string): void;
   /** It is not wanted any more. */
   unask?(name: string): void;

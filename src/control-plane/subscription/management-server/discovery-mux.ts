@@ -24,13 +24,13 @@ import type { ControlPlaneStats } from '../control-plane-stats.ts';
 import { ConnectionRecord, type SourceReport } from '../source-report.ts';
 import type { Subscription, SubscriptionRequest } from '../subscription.ts';
 import { ChangesExchange } from './changes-exchange.ts';
-import type { Exchange } from './exchange.ts';
 import { refusalText } from './refusal-text.ts';
 import type { RequestGate } from './request-gate.ts';
 import { RequestRate } from './request-rate.ts';
 import { RequestRest } from './request-rest.ts';
 import { ServerLink, type ServerLinkDependencies } from './server-link.ts';
 import { StateExchange } from './state-exchange.ts';
+import { subscribeTo, type WantedType } from './type-subscription.ts';
 import { WatchedType } from './watched-type.ts';
 
 export interface DiscoveryMuxDependencies extends ServerLinkDependencies {
@@ -44,9 +44,7 @@ export interface DiscoveryMuxDependencies extends ServerLinkDependencies {
   readonly stats: ControlPlaneStats;
 }
 
-interface TypeExchange {
-  readonly watched: WatchedType;
-  readonly exchange: Exchange;
+interface TypeExchange extends WantedType {
   readonly rest: RequestRest;
 }
 
@@ -92,37 +90,10 @@ export class DiscoveryMux {
 
   /** @returns one that is still to be started. */
   subscribe<Resource>(service: DiscoveryService, request: SubscriptionRequest<Resource>): Subscription {
-    const watch = request as unknown as SubscriptionRequest<unknown>;
     const type = this.#typeOf(service, request.source.resourceGeneration);
-    const asked = new Set<string>();
-    return {
-      ask: (name) => {
-        if (asked.has(name)) return;
-        asked.add(name);
-        type.watched.ask(name);
-        type.exchange.came([name]);
-        this.#sayLater();
-      },
-      unask: (name) => {
-        if (!asked.delete(name)) return;
-        type.watched.unask(name);
-        type.exchange.went();
-        this.#sayLater();
-      },
-      start: () => {
-        type.watched.add(watch);
-        type.exchange.came(watch.names);
-        this.#start();
-        this.#sayLater();
-      },
-      close: () => {
-        type.watched.remove(watch);
-        for (const name of asked) type.watched.unask(name);
-        asked.clear();
-        type.exchange.went();
-        this.#sayLater();
-      },
-    };
+    const onStart = (): void => this.#start();
+    const onDue = (): void => this.#sayLater();
+    return subscribeTo(type, request, onStart, onDue);
   }
 
   report(): SourceReport {

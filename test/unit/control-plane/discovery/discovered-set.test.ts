@@ -192,6 +192,9 @@ describe('a set that discovery keeps', () => {
     manager.held.set('b', 1);
     await set.onResponse(responseOf('2', []));
     assert.deepEqual([...manager.held.keys()], ['b']);
+    manager.held.set('a', 1);
+    await set.onResponse({ ...responseOf('3', []), extent: 'changes', removed: ['a', 'b'] });
+    assert.deepEqual([...manager.held.keys()], ['b']);
   });
 
   it('says of each resource why it is refused, and that the bootstrap has one of its name', async () => {
