@@ -38,11 +38,16 @@ export class EndpointFeed implements Disposable {
           this.reads += 1;
           return type.read(...given);
         };
-        return { ...type, read, scope: `${type.scope} ${this.#edition}` };
+        return { ...type, read, scope: this.#scope };
       },
+      scope: () => this.#scope,
       hash: (text) => BigInt(text.length),
       onDeprecatedFields: (fields) => this.deprecated.push(...fields.keys()),
     };
+  }
+
+  get #scope(): string {
+    return `${DISCOVERABLE.scope} ${this.#edition}`;
   }
 
   [Symbol.dispose](): void {

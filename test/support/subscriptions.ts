@@ -49,11 +49,12 @@ export function answeredSources(onRequest: (request: SubscriptionRequest<never>)
 /** Of clusters none of which asks for anything. */
 export const NO_DISCOVERY: Pick<
   ClusterManagerDependencies,
-  'secrets' | 'subscriptions' | 'assignments' | 'hash' | 'onDeprecatedFields'
+  'secrets' | 'subscriptions' | 'assignments' | 'scope' | 'hash' | 'onDeprecatedFields'
 > = {
   secrets: NO_SECRETS_LEASED,
   subscriptions: answeredSources(),
   assignments: () => assert.fail('nobody asks for endpoints'),
+  scope: () => assert.fail('nobody asks for endpoints'),
   hash: () => 0n,
   onDeprecatedFields: () => {},
 };

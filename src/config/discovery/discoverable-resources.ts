@@ -86,11 +86,11 @@ export type RoutesView = Pick<DiscoveredRoutes, 'filters' | 'isOutbound'>;
 let nextScope = 0;
 
 export class DiscoverableResources {
+  /** That of clusters and assignments (ResourceType.scope): no other bootstrap has had it. */
+  readonly scope = `bootstrap ${nextScope++}`;
   readonly #conversion: Conversion;
   readonly #extensions: ExtensionManifests;
   readonly #disabled: DisabledExtensions;
-  /** No other bootstrap has had it. */
-  readonly #scope = `bootstrap ${nextScope++}`;
 
   /** @param conversion of the bootstrap. */
   constructor(
@@ -114,7 +114,7 @@ export class DiscoverableResources {
       },
       scene.dnsCaches,
     );
-    return { ...type, scope: this.#scope };
+    return { ...type, scope: this.scope };
   }
 
   /** For one response. @param clusterNames of those that there are. */
@@ -136,7 +136,7 @@ export class DiscoverableResources {
     );
     return {
       ...type,
-      scope: this.#scope,
+      scope: this.scope,
       nameOf: (message) => (message as MessageTypes[typeof ASSIGNMENT_TYPE]).cluster_name,
     };
   }

@@ -248,6 +248,7 @@ export class Server {
       secrets: this.secrets,
       subscriptions,
       assignments: (settings, isLocal) => this.config.bootstrap.discoverable.assignments(settings, isLocal),
+      scope: () => this.config.bootstrap.discoverable.scope,
       hash,
       onDeprecatedFields,
       locality: bootstrap.node.locality,

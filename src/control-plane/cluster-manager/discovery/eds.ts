@@ -75,6 +75,8 @@ export interface EdsTools {
   readonly subscriptions: Subscriptions;
   /** How assignments of a cluster are read now. */
   readonly assignments: (cluster: string, settings: EdsDiscoverySettings) => ResourceType<AssignmentSettings>;
+  /** That of the types that `assignments` makes now. */
+  readonly scope: () => string;
   /** XXH64. */
   readonly hash: (text: string) => bigint;
   readonly onDeprecatedFields: (fields: ReadonlyMap<string, number>) => void;
@@ -174,7 +176,7 @@ export class EdsDiscovery implements Discovery, SubscriptionOwner<AssignmentSett
     if (this.#isStopped) return true;
     if (this.#known === undefined || this.#fingerprint === undefined) return false;
     // Another bootstrap may read it otherwise.
-    if (this.#tools.assignments(this.#cluster, this.#settings).scope !== this.#scope) return false;
+    if (this.#tools.scope() !== this.#scope) return false;
     this.#repeated(this.#known, version);
     return true;
   }
@@ -207,7 +209,7 @@ export class EdsDiscovery implements Discovery, SubscriptionOwner<AssignmentSett
     }
     this.#fingerprint = undefined;
     const resource = offered.read();
-    const { scope } = this.#tools.assignments(this.#cluster, this.#settings);
+    const scope = this.#tools.scope();
     const refusals = this.#takeResource(resource, version);
     if (refusals.length > 0 || !resource.isGood || !resource.standsAlone) return refusals;
     this.#fingerprint = fingerprint;
