@@ -225,11 +225,13 @@ export abstract class FilterPass {
       const part = this.#queue[at]!;
       if (part.kind !== 'data' || !this.#isHeldBy(index, part)) continue;
       const { length } = part.bytes;
-      if (length > left) part.splitOff(left);
-      else if (part.isEnd) part.empty();
+      if (length > left) part.drop(left);
       else {
-        this.#queue.splice(at, 1);
-        at -= 1;
+        part.empty();
+        if (!part.isEnd) {
+          this.#queue.splice(at, 1);
+          at -= 1;
+        }
       }
       left -= Math.min(left, length);
     }
@@ -385,7 +387,9 @@ export abstract class FilterPass {
     const raw = endsWithLine ? bytes.subarray(0, bytes.length - EMPTY_LINE.length) : bytes;
     const data = this.#dechunker === null ? raw : this.#dechunker.decode(raw, 0, raw.length);
     const isBare = this.#plan.isEdited && this.#isSettled;
-    this.#queue.push(this.#entering(MessagePart.data(isBare ? NO_BYTES : raw, data, isEnd && trailers === null)));
+    const part = this.#entering(MessagePart.data(isBare ? NO_BYTES : raw, data, isEnd && trailers === null));
+    part.own(bytes);
+    this.#queue.push(part);
     if (trailers === null) return;
     this.#queue.push(this.#entering(MessagePart.ofTrailers(trailers, endsWithLine ? EMPTY_LINE : NO_BYTES)));
   }

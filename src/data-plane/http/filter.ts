@@ -140,7 +140,7 @@ export interface FilterCallbacks {
    * From an event of the filter's own: what takes the place of a part of what this filter has stopped goes on, while the rest
    * stays. The head goes with the first of it, if it was stopped, too. What a filter has stopped lies where it was seen until it is taken.
    * Only for filters that edit the request's body. What goes wrong behind this filter ends the stream.
-   * @param taken bytes of what is held back, from its beginning. @param bytes given away.
+   * @param taken bytes of what is held back, from its beginning: their memory may be free upon return. @param bytes given away.
    * @param isLast what is still held back goes on as well, and nothing has been stopped any more.
    * @returns false when nothing should follow before `onRequestRoom`, or the stream is over.
    */

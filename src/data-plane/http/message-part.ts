@@ -1,6 +1,7 @@
 // The parts in which a message goes through filters: its head, pieces of its body, its trailers.
 
 import { WeirError } from '../../base/errors.ts';
+import { freeGiven } from '../network/given-memory.ts';
 import type { BodyData } from './filter.ts';
 import { Trailers } from './trailers.ts';
 
@@ -22,6 +23,8 @@ export class MessagePart implements BodyData {
   releasedBy = -1;
   /** The filter that is looking at it may edit it. */
   isEditable = false;
+  /** What it lies in, to be freed with it; null where others may. */
+  #memory: Buffer | null = null;
   #bytes: Buffer;
 
   private constructor(kind: PartKind, raw: Buffer, bytes: Buffer, isEnd: boolean) {
@@ -60,19 +63,33 @@ export class MessagePart implements BodyData {
     return Math.max(this.raw.length, this.#bytes.length);
   }
 
-  /** What it held has gone. */
+  /** It lies in this memory, and is alone there. */
+  own(memory: Buffer): void {
+    this.#memory = memory;
+  }
+
+  /** What it held has been taken, and nobody reads it any more. */
   empty(): void {
     this.raw = NO_BYTES;
     this.#bytes = NO_BYTES;
+    if (this.#memory !== null) freeGiven(this.#memory);
+    this.#memory = null;
   }
 
-  /** Data: takes so many bytes off its beginning. @param size less than its own. */
+  /** Data: takes so many bytes off its beginning, to go on apart. @param size less than its own. */
   splitOff(size: number): MessagePart {
     const part = MessagePart.data(this.raw.subarray(0, size), this.#bytes.subarray(0, size), false);
     part.next = this.next;
+    this.drop(size);
+    // Neither knows when the other has left.
+    this.#memory = null;
+    return part;
+  }
+
+  /** Data: without so many bytes of its beginning, which have been taken. @param size less than its own. */
+  drop(size: number): void {
     this.raw = this.raw.subarray(size);
     this.#bytes = this.#bytes.subarray(size);
-    return part;
   }
 
   addTrailers(): Trailers {

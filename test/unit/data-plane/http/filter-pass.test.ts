@@ -1,0 +1,101 @@
+// One direction of a stream through filters, without a codec and a connection.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { BodyPlan } from '../../../../src/data-plane/http/body-uses.ts';
+import type { FilterStatus } from '../../../../src/data-plane/http/filter.ts';
+import { FilterPass } from '../../../../src/data-plane/http/filter-pass.ts';
+import type { MessagePart } from '../../../../src/data-plane/http/message-part.ts';
+import { Framing } from '../../../../src/wasm/http1.ts';
+
+const MANY = 1_000_000;
+const KIB = 1024;
+
+/** One filter that holds back what it sees. */
+class HoldingPass extends FilterPass {
+  readonly seen: Buffer[] = [];
+  readonly delivered: Buffer[] = [];
+
+  constructor() {
+    super(new BodyPlan(['edits']), MANY);
+  }
+
+  /** Bytes of memory of their own. */
+  come(size: number, isEnd: boolean): Buffer {
+    const bytes = Buffer.allocUnsafeSlow(size).fill('x');
+    if (this.hasBegun) this.push(bytes, 0, size, isEnd, null);
+    else this.begin(bytes, 0, size, isEnd, Framing.LENGTH, null, false);
+    return bytes;
+  }
+
+  protected override visitHead(): FilterStatus {
+    return 'stop-and-pause';
+  }
+
+  protected override visitData(_: number, { bytes }: MessagePart): FilterStatus {
+    this.seen.push(bytes);
+    return 'stop-and-pause';
+  }
+
+  protected override visitTrailers(): FilterStatus {
+    return 'stop-and-pause';
+  }
+
+  protected override visitWithRoom(): void {}
+
+  protected override saveHead(): boolean {
+    return true;
+  }
+
+  protected override restoreHead(): void {}
+
+  protected override mayHaveBody(): boolean {
+    return true;
+  }
+
+  protected override reframe(): void {}
+
+  protected override deliver(_: boolean, bytes: Buffer, start: number, end: number): boolean {
+    this.delivered.push(bytes.subarray(start, end));
+    return true;
+  }
+
+  protected override keepBytes(bytes: Buffer, start: number, end: number): Buffer {
+    return bytes.subarray(start, end);
+  }
+
+  protected override resumeReading(): void {}
+
+  protected override onOverflow(): void {}
+}
+
+test('memory of a part is free when all of it has been taken', () => {
+  const pass = new HoldingPass();
+  const first = pass.come(40 * KIB, false);
+  const second = pass.come(20 * KIB, true);
+  assert.equal(pass.seen.length, 2);
+  pass.exchange(0, 40 * KIB - 1, Buffer.from('a'), false);
+  assert.equal(first.length, 40 * KIB);
+  pass.exchange(0, 2, Buffer.from('b'), false);
+  assert.deepEqual([first.length, second.length], [0, 20 * KIB]);
+  pass.exchange(0, 20 * KIB - 1, Buffer.from('c'), true);
+  assert.equal(second.length, 0);
+  assert.equal(Buffer.concat(pass.delivered).toString(), 'abc');
+});
+
+test('memory stays while a part of it goes on by itself', () => {
+  const pass = new HoldingPass();
+  const bytes = pass.come(40 * KIB, true);
+  pass.release(0, 100);
+  pass.exchange(0, 40 * KIB - 100, Buffer.from('b'), true);
+  assert.equal(bytes.length, 40 * KIB);
+  assert.equal(Buffer.concat(pass.delivered).toString(), `${'x'.repeat(100)}b`);
+});
+
+test('memory in which others lie stays', () => {
+  const pass = new HoldingPass();
+  const bytes = Buffer.allocUnsafeSlow(40 * KIB);
+  pass.begin(bytes, 100, bytes.length, true, Framing.LENGTH, null, false);
+  pass.exchange(0, bytes.length - 100, Buffer.from('b'), true);
+  assert.equal(bytes.length, 40 * KIB);
+});
