@@ -1,12 +1,6 @@
-// One direction of one stream through the filters. The message is a queue of parts, the head first; each part knows
-// which filter is to see it next. A part goes on while the filter that saw it last lets it, and never overtakes the
-// part before it; those that every filter has let through leave together.
-//
-//               filter 0    filter 1 (has stopped)    filter 2      out
-//   head           ✓             ✓                       ·
-//   data 1         ✓             ✓                       ·
-//   data 2         ✓             · (sees it next)        ·
-//   trailers       ·             ·                       ·
+// One direction of one stream through the filters. A message that all of them let through at once, which is the rule, is
+// shown to one after the other and leaves. From the moment on when one of them stops it, adds to it or reads its body, its
+// parts queue (held-parts.ts).
 //
 // Bodies leave as they came, framing included, unless a filter of the chain edits them: then they lose their framing
 // on the way in, and leave without, announced with their length where all of it leaves at once. Which filters edit this
@@ -14,21 +8,13 @@
 
 import { Framing } from '../../wasm/http1.ts';
 import type { BodyPlan } from './body-uses.ts';
-import { Dechunker, join } from './chunk-framing.ts';
+import { join } from './chunk-framing.ts';
 import type { BodyUse, FilterStatus } from './filter.ts';
+import { type HeldMessage, HeldParts } from './held-parts.ts';
 import { editError, MessagePart } from './message-part.ts';
 import type { Trailers } from './trailers.ts';
 
-/** A message with a head elsewhere. */
-export interface HeldMessage {
-  /** Framing included. */
-  readonly bytes: Buffer;
-  readonly isEnd: boolean;
-  readonly trailers: Trailers | null;
-}
-
 const NOBODY = -1;
-const EMPTY_LINE = Buffer.from('\r\n');
 const NO_BYTES = Buffer.alloc(0);
 
 export abstract class FilterPass {
@@ -39,16 +25,18 @@ export abstract class FilterPass {
   /** Every filter has seen the head, so that what each does with the body stays as it is. */
   #isSettled = false;
   #limitBytes: number;
-  #queue: MessagePart[] = [];
-  /** Of each filter; null as long as all continue. */
-  #statuses: FilterStatus[] | null = null;
-  #stopCount = 0;
-  #dechunker: Dechunker | null = null;
+  /** Null as long as all has gone through at once. */
+  #held: HeldParts | null = null;
   #visiting = NOBODY;
+  /** The part that it looks at; null for a head that is in no queue. */
   #visited: MessagePart | null = null;
   /** The filter that is being visited has asked to go on before it returned. */
   #goesOnAtOnce = false;
   #isPumping = false;
+  /** Filters are being shown the head, which is in no queue. */
+  #isShowingHead = false;
+  /** The message ends with its head. */
+  #isHeadEnd = false;
   /** The codec holds this message's head, not that of another. */
   #isHeadLive = true;
   #hasBegun = false;
@@ -65,7 +53,7 @@ export abstract class FilterPass {
   #isOver = false;
   /** The filters before this one take no part. */
   readonly #first: number;
-  /** How many had seen the head when the message was abandoned. */
+  /** How many filters have seen a head that is in no queue, with those that take no part. */
   #seenBy: number;
 
   /**
@@ -87,14 +75,13 @@ export abstract class FilterPass {
 
   /** Of the body, while filters keep it back. */
   get heldBytes(): number {
-    return this.#queue.reduce((sum, part) => sum + part.size, 0);
+    return this.#held === null ? 0 : this.#held.bytes;
   }
 
   /** How many filters have seen the head, with those that take no part. */
   get headSeenBy(): number {
-    if (this.#isOver || !this.#hasBegun) return this.#seenBy;
-    const [head] = this.#queue;
-    return head?.kind === 'head' ? Math.min(head.next, this.#wanted.uses.length) : this.#wanted.uses.length;
+    const head = this.#held?.head;
+    return head === undefined ? this.#seenBy : Math.min(head.next, this.#count);
   }
 
   limitHeld(bytes: number): void {
@@ -103,7 +90,7 @@ export abstract class FilterPass {
 
   /** True while filters keep back the head. */
   get holdsHead(): boolean {
-    return this.#queue[0]?.kind === 'head';
+    return this.#isShowingHead || this.#held?.head !== undefined;
   }
 
   /**
@@ -124,30 +111,29 @@ export abstract class FilterPass {
     this.#isUnframed = isTunnel;
     this.#framing = framing;
     const hasBody = end > start;
-    const head = this.#entering(MessagePart.head(isEnd && !hasBody));
-    // Nothing has come before it; room for what comes behind is made when it comes.
-    this.#queue = [head];
+    this.#isHeadEnd = isEnd && !hasBody;
     this.#isPumping = true;
-    const isThrough = this.#showToAll(head);
+    const isThrough = this.#showHead();
     this.#isPumping = false;
     if (this.#isOver) return true;
-    const { CHUNKED } = Framing;
-    if (this.#plan.isRead && framing === CHUNKED) this.#dechunker = new Dechunker();
-    if (isThrough && (!this.#plan.isRead || !hasBody)) return this.#deliverAtOnce(bytes, start, end, isEnd, trailers);
-    if (hasBody) this.#enqueue(this.keepBytes(bytes, start, end), isEnd, trailers);
-    return this.#pumpAndHold();
+    const { isRead } = this.#plan;
+    if (isRead && framing === Framing.CHUNKED) this.#queue.takeOffChunks();
+    if (isThrough && !(isRead && hasBody)) return this.#deliverAtOnce(bytes, start, end, isEnd, trailers);
+    if (isThrough) this.#holdHead();
+    return hasBody ? this.push(bytes, start, end, isEnd, trailers) : this.#pumpAndHold();
   }
 
   /** More of the body; as for `begin`. */
   push(bytes: Buffer, start: number, end: number, isEnd: boolean, trailers: Trailers | null): boolean {
     if (this.#isOver) return true;
-    this.#enqueue(this.keepBytes(bytes, start, end), isEnd, trailers);
+    const isBare = this.#plan.isEdited && this.#isSettled;
+    this.#queue.enter(this.keepBytes(bytes, start, end), isEnd, trailers, isBare);
     return this.#pumpAndHold();
   }
 
   /** True when what comes goes through unseen. */
   get isTransparent(): boolean {
-    return !this.#plan.isRead && this.#queue.length === 0 && this.#stopCount === 0;
+    return !this.#plan.isRead && !this.#isShowingHead && (this.#held === null || this.#held.isIdle);
   }
 
   goOn(index: number): void {
@@ -156,29 +142,15 @@ export abstract class FilterPass {
       this.#goesOnAtOnce = true;
       return;
     }
-    this.#setStatus(index, 'continue');
+    if (this.#held === null) return;
+    this.#held.setStatus(index, 'continue');
     this.#pumpAgain();
   }
 
   /** As FilterCallbacks.releaseResponse. */
   release(index: number, bytes: number): number {
-    if (this.#isOver) return 0;
-    let left = bytes;
-    let held = 0;
-    for (let at = 0; at < this.#queue.length; at += 1) {
-      const part = this.#queue[at]!;
-      // The head and the trailers go on with the filter.
-      if (part.kind !== 'data' || part.next !== index + 1 || part.releasedBy === index) continue;
-      if (left === 0) held += part.size;
-      else if (part.size > left) {
-        this.#queue.splice(at, 0, part.splitOff(left));
-        this.#queue[at]!.releasedBy = index;
-        left = 0;
-      } else {
-        part.releasedBy = index;
-        left -= part.size;
-      }
-    }
+    if (this.#isOver || this.#held === null) return 0;
+    const held = this.#held.release(index, bytes);
     this.#pumpAgain();
     return held;
   }
@@ -188,18 +160,11 @@ export abstract class FilterPass {
     if (this.#isOver) return false;
     if (this.#isPumping) throw editError('can exchange data only from an event of its own');
     if (this.#wanted.uses[index] !== 'edits') throw editError('cannot exchange data: it has left this body alone');
-    this.#take(index, taken);
-    if (bytes.length > 0) {
-      const part = MessagePart.data(NO_BYTES, bytes, false);
-      part.next = index + 1;
-      part.releasedBy = index;
-      const at = this.#queue.findIndex((other) => other.kind !== 'head' && !this.#isBehind(index, other));
-      this.#queue.splice(at < 0 ? this.#queue.length : at, 0, part);
-    }
-    const [head] = this.#queue;
-    const isMoving = bytes.length > 0 || isLast;
-    if (isMoving && head?.kind === 'head' && this.#isHeldBy(index, head)) head.releasedBy = index;
-    if (isLast) this.#setStatus(index, 'continue');
+    const held = this.#queue;
+    held.take(index, taken);
+    if (bytes.length > 0) held.give(index, bytes);
+    if (bytes.length > 0 || isLast) held.releaseHead(index);
+    if (isLast) held.setStatus(index, 'continue');
     this.#pumpAgain();
     if (this.#isOver) return false;
     const hasRoom = this.#hasRoomBehind(index);
@@ -218,40 +183,10 @@ export abstract class FilterPass {
     if (!this.#isAboveLimit && !this.#isOver) this.resumeReading();
   }
 
-  /** Takes so many bytes off what a filter holds back. Its parts stay where something ends with them. */
-  #take(index: number, taken: number): void {
-    let left = taken;
-    for (let at = 0; at < this.#queue.length && left > 0; at += 1) {
-      const part = this.#queue[at]!;
-      if (part.kind !== 'data' || !this.#isHeldBy(index, part)) continue;
-      const { length } = part.bytes;
-      if (length > left) part.drop(left);
-      else {
-        part.empty();
-        if (!part.isEnd) {
-          this.#queue.splice(at, 1);
-          at -= 1;
-        }
-      }
-      left -= Math.min(left, length);
-    }
-  }
-
-  #isHeldBy(index: number, part: MessagePart): boolean {
-    return part.next === index + 1 && part.releasedBy !== index;
-  }
-
-  /** It has gone on from a filter, and not yet to the receiver. */
-  #isBehind(index: number, part: MessagePart): boolean {
-    return part.next > index && !this.#isHeldBy(index, part);
-  }
-
   /** What has gone on from a filter, and not yet to the receiver, may become more. */
   #hasRoomBehind(index: number): boolean {
     if (this.#isReceiverFull) return false;
-    let waiting = 0;
-    for (const part of this.#queue) if (this.#isBehind(index, part)) waiting += part.size;
-    return waiting <= this.#limitBytes;
+    return this.#held === null || this.#held.bytesBehind(index) <= this.#limitBytes;
   }
 
   #tellOfRoom(): void {
@@ -291,7 +226,7 @@ export abstract class FilterPass {
   /** As FilterCallbacks.leaveResponse and onlyReadResponse. */
   leave(index: number, use: BodyUse = 'none'): void {
     if (this.#isOver) return;
-    if (this.#visiting !== index || this.#visited?.kind !== 'head') {
+    if (this.#visiting !== index || (this.#visited !== null && this.#visited.kind !== 'head')) {
       throw editError('can leave the body alone only while it looks at the head');
     }
     this.#wanted = this.#wanted.with(index, use);
@@ -301,30 +236,33 @@ export abstract class FilterPass {
   #settle(): void {
     this.#isSettled = true;
     this.#plan = this.#wanted;
+    this.#seenBy = this.#count;
   }
 
   /** Puts the head, which no filter behind this one has seen, where it can be edited until this one returns. */
   protected reviveHeadFor(index: number): void {
-    const head = this.#queue[0];
-    if (head?.kind !== 'head' || head.next > index + 1) throw editError('cannot edit a head that has gone on');
+    const next = this.#held?.head?.next ?? this.#seenBy;
+    if (!this.holdsHead || next > index + 1) throw editError('cannot edit a head that has gone on');
     this.#reviveHead();
   }
 
   /** Adds data for the filters behind this one, which is being visited with the head or the trailers. */
   addData(index: number, bytes: Buffer): void {
     if (this.#isOver) return;
-    const visited = this.#visited;
-    if (this.#visiting !== index || visited === null || visited.kind === 'data') {
+    if (this.#visiting !== index || this.#visited?.kind === 'data') {
       throw editError('can add data only while it looks at the head or the trailers');
     }
     if (this.#wanted.uses[index] !== 'edits')
       throw editError('cannot add data: its kind does not say that it edits this body');
     if (!this.mayHaveBody()) throw editError('cannot add data to a message that has no body');
-    const part = MessagePart.data(NO_BYTES, bytes, visited.kind === 'head' && visited.isEnd);
+    const visited = this.#visited ?? this.#holdHead();
+    const isAtHead = visited.kind === 'head';
+    const part = MessagePart.data(NO_BYTES, bytes, isAtHead && visited.isEnd);
     part.next = index + 1;
-    const at = this.#queue.indexOf(visited) + (visited.kind === 'head' ? 1 : 0);
-    if (visited.kind === 'head') visited.isEnd = false;
-    this.#queue.splice(at, 0, part);
+    if (isAtHead) {
+      visited.isEnd = false;
+      this.#queue.addBehind(visited, part);
+    } else this.#queue.addBefore(visited, part);
   }
 
   /**
@@ -332,22 +270,16 @@ export abstract class FilterPass {
    * @returns undefined where that cannot be had, as something has gone on, or a filter has changed the body.
    */
   collectHeld(): HeldMessage | undefined {
-    const [head, ...rest] = this.#queue;
-    if (this.#isOver || this.#isPumping || head?.kind !== 'head') return undefined;
-    if (rest.some(({ next }) => this.#wanted.uses.slice(0, next).includes('edits'))) return undefined;
-    const last = rest.at(-1);
-    return {
-      bytes: join(rest.map(({ raw }) => raw)),
-      isEnd: (last ?? head).isEnd,
-      trailers: last?.trailers ?? null,
-    };
+    if (this.#held === null || this.#isPumping) return undefined;
+    return this.#held.collect(this.#wanted.uses);
   }
 
-  /** The message is of no interest any more. */
+  /** The message is of no interest any more. What a filter has stopped stays so: what still comes does not go past it. */
   abandon(): void {
     this.#seenBy = this.headSeenBy;
     this.#isOver = true;
-    if (this.#queue.length > 0) this.#queue = [];
+    this.#isShowingHead = false;
+    if (this.#held !== null) this.#held.clear();
   }
 
   /** One of Framing: of the body as it came. */
@@ -381,22 +313,24 @@ export abstract class FilterPass {
   protected abstract resumeReading(): void;
   protected abstract onOverflow(): void;
 
-  #enqueue(bytes: Buffer, isEnd: boolean, trailers: Trailers | null): void {
-    // The line that ends chunks stays behind the trailers.
-    const endsWithLine = trailers !== null && this.#framing === Framing.CHUNKED;
-    const raw = endsWithLine ? bytes.subarray(0, bytes.length - EMPTY_LINE.length) : bytes;
-    const data = this.#dechunker === null ? raw : this.#dechunker.decode(raw, 0, raw.length);
-    const isBare = this.#plan.isEdited && this.#isSettled;
-    const part = this.#entering(MessagePart.data(isBare ? NO_BYTES : raw, data, isEnd && trailers === null));
-    part.own(bytes);
-    this.#queue.push(part);
-    if (trailers === null) return;
-    this.#queue.push(this.#entering(MessagePart.ofTrailers(trailers, endsWithLine ? EMPTY_LINE : NO_BYTES)));
+  get #count(): number {
+    return this.#plan.uses.length;
   }
 
-  #entering(part: MessagePart): MessagePart {
-    part.next = this.#first;
-    return part;
+  /** Made when something is to queue. */
+  get #queue(): HeldParts {
+    this.#held ??= new HeldParts(this.#count, this.#first, this.#framing);
+    return this.#held;
+  }
+
+  /** Puts a head that filters are being shown, or have been, at the beginning of the queue. */
+  #holdHead(): MessagePart {
+    const head = MessagePart.head(this.#isHeadEnd);
+    head.next = this.#seenBy;
+    this.#isShowingHead = false;
+    if (this.#visiting !== NOBODY) this.#visited = head;
+    this.#queue.add(head);
+    return head;
   }
 
   #pumpAndHold(): boolean {
@@ -419,43 +353,46 @@ export abstract class FilterPass {
   #checkHeld(): boolean {
     this.#isAboveLimit = this.heldBytes > this.#limitBytes;
     if (!this.#isAboveLimit) return true;
-    if (this.#stoppedBytes() <= this.#limitBytes) return false;
+    if (this.#queue.stoppedBytes <= this.#limitBytes) return false;
     this.onOverflow();
     return true;
   }
 
-  /** Of the body, what is held by filters that must see all of it, so that waiting would not help. */
-  #stoppedBytes(): number {
-    const statuses = this.#statuses;
-    if (statuses === null || !statuses.includes('stop')) return 0;
-    let bytes = 0;
-    for (const part of this.#queue) {
-      let holder = Math.max(0, part.next - 1);
-      while (holder < statuses.length - 1 && statuses[holder] === 'continue') holder += 1;
-      if (statuses[holder] === 'stop') bytes += part.size;
+  /** Of a message that begins. @returns false when a filter has stopped it or added to it, so that it queues, or it is over. */
+  #showHead(): boolean {
+    const count = this.#count;
+    this.#isShowingHead = true;
+    while (this.#seenBy < count) {
+      const index = this.#seenBy;
+      this.#seenBy = index + 1;
+      this.#visiting = index;
+      this.#goesOnAtOnce = false;
+      this.#reviveHead();
+      const status = this.visitHead(index, this.#isHeadEnd);
+      if (status !== 'continue' && !this.#goesOnAtOnce) {
+        if (this.#held === null && !this.#isOver) this.#holdHead();
+        this.#queue.setStatus(index, status);
+      }
+      this.#visiting = NOBODY;
+      this.#visited = null;
+      if (index + 1 === count) this.#settle();
+      if (this.#isOver || this.#held !== null) return false;
     }
-    return bytes;
-  }
-
-  /** @returns false when a filter has stopped or has added something, so that the queue has to say what is next. */
-  #showToAll(head: MessagePart): boolean {
-    const count = this.#wanted.uses.length;
-    while (head.next < count) {
-      this.#visit(head);
-      if (this.#isOver || this.#stopCount > 0 || this.#queue.length > 1) return false;
-    }
+    this.#isShowingHead = false;
     return true;
   }
 
   /** @returns true when any part has moved. */
   #moveParts(): boolean {
     let hasMoved = false;
-    const count = this.#wanted.uses.length;
-    const queue = this.#queue;
+    const count = this.#count;
+    const held = this.#held;
+    if (held === null) return false;
+    const queue = held.parts;
     let ahead = count + 1;
     for (let at = 0; at < queue.length; at += 1) {
       const part = queue[at]!;
-      while (part.next < ahead && this.#mayPass(part)) {
+      while (part.next < ahead && held.mayPass(part)) {
         const { length } = queue;
         if (part.next < count) this.#visit(part);
         else part.next = count + 1;
@@ -469,36 +406,18 @@ export abstract class FilterPass {
     return hasMoved;
   }
 
-  /** The filter that saw it last lets it go on. */
-  #mayPass({ next, releasedBy }: MessagePart): boolean {
-    return next === 0 || this.#statusOf(next - 1) === 'continue' || releasedBy === next - 1;
-  }
-
   #visit(part: MessagePart): void {
     const index = part.next;
     part.next = index + 1;
     this.#visiting = index;
     this.#visited = part;
     this.#goesOnAtOnce = false;
-    const status = this.#show(index, part) ?? this.#statusOf(index);
+    const status = this.#show(index, part);
     this.#visiting = NOBODY;
     this.#visited = null;
-    this.#setStatus(index, this.#goesOnAtOnce ? 'continue' : status);
-    if (part.kind === 'head' && part.next === this.#wanted.uses.length) this.#settle();
-  }
-
-  #statusOf(index: number): FilterStatus {
-    return this.#statuses === null ? 'continue' : this.#statuses[index]!;
-  }
-
-  #setStatus(index: number, status: FilterStatus): void {
-    if (this.#statuses === null) {
-      if (status === 'continue') return;
-      this.#statuses = new Array<FilterStatus>(this.#wanted.uses.length).fill('continue');
-    }
-    if (this.#statuses[index] !== 'continue') this.#stopCount -= 1;
-    if (status !== 'continue') this.#stopCount += 1;
-    this.#statuses[index] = status;
+    if (this.#goesOnAtOnce) this.#queue.setStatus(index, 'continue');
+    else if (status !== undefined) this.#queue.setStatus(index, status);
+    if (part.kind === 'head' && part.next === this.#count) this.#settle();
   }
 
   #show(index: number, part: MessagePart): FilterStatus | undefined {
@@ -513,7 +432,7 @@ export abstract class FilterPass {
     part.isEditable = use === 'edits';
     const status = this.visitData(index, part);
     part.isEditable = false;
-    if (part.trailers !== null) this.#splitOffTrailers(index, part);
+    if (part.trailers !== null && !this.#isOver) this.#splitOffTrailers(index, part);
     return status;
   }
 
@@ -523,15 +442,12 @@ export abstract class FilterPass {
     trailers.next = index + 1;
     part.trailers = null;
     part.isEnd = false;
-    this.#queue.splice(this.#queue.indexOf(part) + 1, 0, trailers);
+    this.#queue.addBehind(part, trailers);
   }
 
   #deliverPassed(): boolean {
-    const count = this.#wanted.uses.length;
-    let passed = 0;
-    while (passed < this.#queue.length && this.#queue[passed]!.next > count) passed += 1;
-    if (passed === 0) return true;
-    const parts = this.#queue.splice(0, passed);
+    const parts = this.#held === null ? [] : this.#held.takePassed();
+    if (parts.length === 0) return true;
     const withHead = parts[0]!.kind === 'head';
     if (withHead) this.#reviveHead();
     const { isEnd, trailers } = parts.at(-1)!;
@@ -546,8 +462,6 @@ export abstract class FilterPass {
 
   /** Of a head that all have let go at once, which is the rule: what came with it goes on untouched. */
   #deliverAtOnce(bytes: Buffer, start: number, end: number, isEnd: boolean, trailers: Trailers | null): boolean {
-    // Setting the length of an array is a call into the engine's runtime.
-    this.#queue.pop();
     const kept = trailers === null || trailers.size === 0 ? null : trailers;
     if (this.#plan.isEdited && !this.#isUnframed) this.reframe(isEnd && kept === null ? 0 : null);
     return this.#hand(true, bytes, start, end, isEnd, kept);
