@@ -17,27 +17,9 @@ export interface EquivalentMutants {
 export const EQUIVALENT_MUTANTS: readonly EquivalentMutants[] = [
   {
     file: 'src/control-plane/cluster-manager/active-cluster.ts',
-    line: "#builtWith = '';",
-    changes: ['\'\' → "Stryker was here!"'],
-    why: 'Set with the first lists, which the constructor makes.',
-  },
-  {
-    file: 'src/control-plane/cluster-manager/active-cluster.ts',
     line: 'if (told === hosts || namesMembers(settings)) return update;',
     changes: ['told === hosts → false'],
     why: 'Spares the look through all members, which finds nothing.',
-  },
-  {
-    file: 'src/control-plane/cluster-manager/active-cluster.ts',
-    line: 'return { locality, hosts, isPanic: isBelow(priorityState(hosts, first!, false).counts, healthyPanicThreshold) };',
-    changes: ['false → true'],
-    why: 'Adds the weights up beside the counts, which alone are asked.',
-  },
-  {
-    file: 'src/control-plane/cluster-manager/active-cluster.ts',
-    line: 'return value !== undefined && value > 0 ? value : byDefault;',
-    changes: ['value !== undefined → true'],
-    why: 'What is undefined is not above 0.',
   },
   {
     file: 'src/control-plane/cluster-manager/active-cluster.ts',
@@ -140,6 +122,24 @@ export const EQUIVALENT_MUTANTS: readonly EquivalentMutants[] = [
     line: '#isUntried = false;',
     changes: ['false → true'],
     why: 'Set when a connection is asked for, and not read before.',
+  },
+  {
+    file: 'src/control-plane/cluster-manager/host-lists/list-maker.ts',
+    line: "#madeWith = '';",
+    changes: ['\'\' → "Stryker was here!"'],
+    why: 'Set with the first lists, which the constructor makes.',
+  },
+  {
+    file: 'src/control-plane/cluster-manager/host-lists/list-maker.ts',
+    line: 'return { locality, hosts, isPanic: isBelow(priorityState(hosts, first!, false).counts, healthyPanicThreshold) };',
+    changes: ['false → true'],
+    why: 'Adds the weights up beside the counts, which alone are asked.',
+  },
+  {
+    file: 'src/control-plane/cluster-manager/host-lists/list-maker.ts',
+    line: 'return value !== undefined && value > 0 ? value : byDefault;',
+    changes: ['value !== undefined → true'],
+    why: 'What is undefined is not above 0.',
   },
   {
     file: 'src/control-plane/cluster-manager/host-lists/source-builder.ts',

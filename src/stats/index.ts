@@ -23,7 +23,7 @@ export { Scope } from './scope.ts';
 export { SinkFlush } from './sinks/sink-flush.ts';
 export type { FlushTimes, HistogramBatch, NumericBatch, StatSink } from './sinks/stat-sink.ts';
 export type { NumericStat, TextReadout, TextReadoutStat } from './stat.ts';
-export type { Counter, Gauge, StatBlock } from './stat-block.ts';
+export type { Counter, Gauge, StatBlock, StatBlockOf } from './stat-block.ts';
 export { type HistogramUnit, type StatRow, type StatTable, statTable } from './stat-table.ts';
 export { StatsStore, type StatsStoreOptions } from './store.ts';
 export * from './tables/index.ts';

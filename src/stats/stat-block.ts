@@ -51,6 +51,9 @@ export class StatBlock<Rows extends StatRows = StatRows> {
   }
 }
 
+/** The block of a table, by the type of the table. */
+export type StatBlockOf<Table> = Table extends StatTable<infer Rows> ? StatBlock<Rows> : never;
+
 /** A counter of its own, outside any table. Main only. */
 export class Counter {
   readonly cell: number;

@@ -3,9 +3,7 @@
 
 import { memberKey } from '../../base/address.ts';
 import { circuitLimits } from '../../base/circuit-limits.ts';
-import type { Clock } from '../../base/clock.ts';
-import type { RuntimeDerived, RuntimeValues } from '../../base/runtime.ts';
-import { PANIC_THRESHOLD, ZONE_FORCED_FROM, ZONE_MIN_CLUSTER_SIZE } from '../../base/runtime-values.ts';
+import type { RuntimeDerived } from '../../base/runtime.ts';
 import {
   type AggregateShares,
   type AssignmentPolicy,
@@ -16,13 +14,9 @@ import {
   type HostSnapshot,
   type HostsUpdate,
   type LookupLimit,
-  NO_CELLS,
   namesMembers,
-  type SlowStartSettings,
   type UpstreamTlsSettings,
-  upstreamContextsOf,
   withUpstreamContexts,
-  type ZoneRoutingSettings,
 } from '../../snapshot/index.ts';
 import {
   addCircuitBreakerGauges,
@@ -30,41 +24,26 @@ import {
   breakerUses,
   CLUSTER_STATS,
   type HistogramReader,
-  HTTP2_STATS,
-  MESSAGE_SIZE_STATS,
   type Scope,
-  SSL_SOCKET_FACTORY_STATS,
   type StatsStore,
-  TIMEOUT_BUDGET_STATS,
-  TLS_STATS,
 } from '../../stats/index.ts';
-import type { LbTables } from '../../wasm/lb.ts';
-import { HealthFlag, HealthMask } from '../../wasm/shared-memory.ts';
+import { HealthFlag } from '../../wasm/shared-memory.ts';
 import type { SharedMemoryOwner } from '../../wasm/shared-memory-owner.ts';
 import { Holdings } from '../holdings.ts';
 import type { ClusterLoad } from '../load-reporting/cluster-load.ts';
 import type { LoadLedger } from '../load-reporting/load-ledger.ts';
 import type { ActiveHost } from './active-host.ts';
-import { HashKeys } from './host-lists/hash-keys.ts';
+import { clusterBlocks } from './cluster-blocks.ts';
 import { hashTableGauges, type ShowHashTable } from './host-lists/hash-table-gauges.ts';
-import { type BalancingSettings, HostLists } from './host-lists/host-lists.ts';
-import { isBelow } from './host-lists/priority-load.ts';
-import { hostsByPriority, priorityState } from './host-lists/priority-members.ts';
-import { type StartShare, startShare } from './host-lists/slow-start.ts';
-import type { Subsets } from './host-lists/subsets.ts';
-import type { LocalZones } from './host-lists/zone-routing.ts';
+import type { HostLists } from './host-lists/host-lists.ts';
+import { ListMaker, type ListMakerDependencies } from './host-lists/list-maker.ts';
 import { HostSet, type HostSetChange } from './host-set.ts';
-import type { LocalCluster } from './local-cluster.ts';
+import { countJoined, countMembers, countSubsets } from './membership-stats.ts';
 import type { OutlierRates } from './outlier-detection/success-rate.ts';
 import { TransportSocketMatcher } from './transport-socket-matcher.ts';
 
 /** Counters of times that a breaker was full. */
 const OVERFLOWS = ['upstream_cx_overflow', 'upstream_rq_pending_overflow', 'upstream_rq_retry_overflow'] as const;
-
-const { unhealthy: UNHEALTHY, degraded: DEGRADED, excluded: EXCLUDED } = HealthMask;
-
-/** Percent. */
-const ALL = 100;
 
 const NO_HOSTS: ReadonlySet<ActiveHost> = new Set();
 
@@ -76,17 +55,10 @@ function flagsBeforeChecks(settings: ClusterSettings): number {
   return check.excludesNewHosts ? failedActiveHealthCheck | pendingActiveHealthCheck : failedActiveHealthCheck;
 }
 
-type RuntimeSettings = Pick<BalancingSettings, 'healthyPanicThreshold' | 'zoneRouting' | 'leastRequest'>;
-
-/** Where a cluster's stats and records are made. */
-export interface ClusterPlaces {
+/** Where a cluster's stats and records are made, and its balancers. */
+export interface ClusterPlaces extends ListMakerDependencies {
   readonly stats: StatsStore;
   readonly memory: SharedMemoryOwner;
-  /** Builds balancers in shared memory. */
-  readonly tables: LbTables;
-  readonly runtime: RuntimeValues;
-  readonly clock: Clock;
-  readonly local: LocalCluster;
   /** Absent where no load is reported. */
   readonly loads?: LoadLedger | undefined;
 }
@@ -125,7 +97,7 @@ export class ActiveCluster {
   readonly #scope: Scope;
   readonly #hostSet: HostSet;
   readonly #showHashTable: ShowHashTable | undefined;
-  readonly #hashKeys: HashKeys;
+  readonly #maker: ListMaker;
   /** Undefined where nobody is told of it. */
   readonly #load: ClusterLoad | undefined;
   /** Undefined: all hosts have the transport socket of the cluster. */
@@ -139,8 +111,6 @@ export class ActiveCluster {
   #found: readonly HostSettings[] = [];
   #hasHadTraffic = false;
   #lists: HostLists;
-  /** Settings that the runtime may override, as they were when the lists were made. */
-  #builtWith = '';
   #snapshot: ClusterSnapshot;
   /** Members on demand have come or gone since the snapshot was made. */
   #isAmended = false;
@@ -165,7 +135,7 @@ export class ActiveCluster {
     try {
       this.stats = scope.allocate(CLUSTER_STATS);
       this.#showHashTable = hashTableGauges(holdings, settings);
-      this.#hashKeys = new HashKeys(settings.hashing.usesHostname);
+      this.#maker = new ListMaker(places, settings);
       const { transportSocketMatches: matches } = settings;
       this.#sockets = matches && new TransportSocketMatcher(holdings, settings.statName, matches);
       this.#check = settings.healthCheck;
@@ -181,32 +151,16 @@ export class ActiveCluster {
         high: circuitLimits(values, name, 'high', circuitBreakers.high),
       }));
       const { hosts: _members, discovery: _discovery, healthCheck: _check, ...clusterSettings } = settings;
-      const budgetBlock = settings.tracksTimeoutBudgets ? scope.allocate(TIMEOUT_BUDGET_STATS).cell : NO_CELLS;
-      const isSecured = upstreamContextsOf(settings).some((tls) => tls !== undefined);
-      const tlsBlock = isSecured
-        ? holdings.scope(`cluster.${settings.statName}.ssl.`).allocate(TLS_STATS).cell
-        : NO_CELLS;
-      const tlsFactoryBlock = isSecured
-        ? holdings.scope(`cluster.${settings.statName}.client_ssl_socket_factory.`).allocate(SSL_SOCKET_FACTORY_STATS)
-            .cell
-        : NO_CELLS;
-      const http2Block =
-        settings.http2 === undefined
-          ? NO_CELLS
-          : holdings.scope(`cluster.${settings.statName}.http2.`).allocate(HTTP2_STATS).cell;
-      const sizeBlock = settings.tracksMessageSizes ? scope.allocate(MESSAGE_SIZE_STATS).cell : NO_CELLS;
+      const blocks = clusterBlocks(settings, scope, holdings);
       const recordAddress = holdings.clusterRecord();
-      this.#lists = this.#listsOf(settings, []);
+      // Behind all that the holdings give back where one of it fails.
+      this.#lists = this.#maker.make(settings, []);
       this.#snapshot = Object.freeze({
         settings: clusterSettings,
         hosts: [],
         hostLists: this.#lists.address,
         statBlock: this.stats.cell,
-        budgetBlock,
-        sizeBlock,
-        tlsBlock,
-        tlsFactoryBlock,
-        http2Block,
+        ...blocks,
         recordAddress,
         addedViaApi,
         isHealthChecked: settings.healthCheck !== undefined,
@@ -230,7 +184,7 @@ export class ActiveCluster {
       tracksRemaining: { default: byDefault.tracksRemaining ?? false, high: high.tracksRemaining ?? false },
     });
     this.#showTable();
-    this.#countMembers();
+    countMembers(this.stats, this.#hostSet.hosts);
   }
 
   /** Gives everything back: no worker uses any of it any more, and nobody on this thread does after it. */
@@ -287,11 +241,7 @@ export class ActiveCluster {
     const host = this.#hostSet.add(member);
     this.#sockets?.assign(member);
     this.#isAmended = true;
-    // As all of them begin: healthy, and with the same weight.
-    this.stats.add('membership_change');
-    this.stats.add('membership_total');
-    this.stats.add('membership_healthy');
-    this.stats.set('max_host_weight', member.weight);
+    countJoined(this.stats, member.weight);
     return host;
   }
 
@@ -306,7 +256,7 @@ export class ActiveCluster {
     this.#hostSet.remove(hosts);
     this.#isAmended = true;
     this.stats.add('membership_change');
-    this.#countMembers();
+    countMembers(this.stats, this.#hostSet.hosts);
     return this.#places.memory.reclaimer.collect(() => {
       for (const host of hosts) this.#retire(host);
     });
@@ -385,7 +335,7 @@ export class ActiveCluster {
 
   /** The runtime has other values than those that the lists were made with. */
   get isOutdated(): boolean {
-    return JSON.stringify(this.#runtimeSettings(this.#snapshot.settings)) !== this.#builtWith;
+    return this.#maker.isOutdated(this.#snapshot.settings);
   }
 
   /** Some hosts have only a part of their weights. */
@@ -449,7 +399,7 @@ export class ActiveCluster {
 
   /** In percent, as the runtime has it. */
   get panicThreshold(): number {
-    return this.#panicThreshold(this.settings);
+    return this.#maker.panicThreshold(this.settings);
   }
 
   get circuitBreakers(): ClusterSettings['circuitBreakers'] {
@@ -480,10 +430,10 @@ export class ActiveCluster {
 
   /** In the cluster's stats: members, subsets, tables. */
   #showLists(former: HostLists): void {
-    this.#countSubsets(former.subsets, this.#lists.subsets);
+    countSubsets(this.stats, former.subsets, this.#lists.subsets);
     for (const event of this.#lists.zoneEvents) this.stats.add(event);
     this.#showTable();
-    this.#countMembers();
+    countMembers(this.stats, this.#hostSet.hosts);
   }
 
   #showTable(): void {
@@ -535,98 +485,6 @@ export class ActiveCluster {
 
   #buildLists(settings = this.#snapshot.settings): HostLists {
     // Nobody picks from a list where requests name their hosts.
-    return this.#listsOf(settings, namesMembers(settings) ? [] : this.#hostSet.hosts);
-  }
-
-  #listsOf(settings: ClusterSnapshot['settings'], hosts: readonly ActiveHost[]): HostLists {
-    const runtimeSettings = this.#runtimeSettings(settings);
-    const lists = new HostLists(this.#places.tables, { ...settings, ...runtimeSettings }, hosts, {
-      shareOf: this.#startShares(settings.slowStart, hosts),
-      localZones: this.#localZones(runtimeSettings.healthyPanicThreshold),
-      keys: this.#hashKeys,
-    });
-    this.#builtWith = JSON.stringify(runtimeSettings);
-    return lists;
-  }
-
-  /** As the runtime has them now. */
-  #runtimeSettings(settings: ClusterSnapshot['settings']): RuntimeSettings {
-    const { runtime } = this.#places;
-    const { activeRequestBias: bias, activeRequestBiasKey } = settings.leastRequest;
-    // Who has no bias has no key either.
-    const activeRequestBias = runtime.number(activeRequestBiasKey) ?? bias;
-    return {
-      healthyPanicThreshold: this.#panicThreshold(settings),
-      zoneRouting: this.#zoneRouting(settings.zoneRouting),
-      leastRequest: { ...settings.leastRequest, activeRequestBias },
-    };
-  }
-
-  #panicThreshold({ healthyPanicThreshold }: Pick<ClusterSettings, 'healthyPanicThreshold'>): number {
-    return Math.min(ALL, this.#places.runtime.integer(PANIC_THRESHOLD) ?? healthyPanicThreshold);
-  }
-
-  #zoneRouting(settings: ZoneRoutingSettings | null): ZoneRoutingSettings | null {
-    if (settings === null) return null;
-    const { runtime } = this.#places;
-    const { forcedFrom, minClusterSize } = settings;
-    return {
-      ...settings,
-      minClusterSize: runtime.integer(ZONE_MIN_CLUSTER_SIZE) ?? minClusterSize,
-      forcedFrom: forcedFrom === null ? null : (runtime.integer(ZONE_FORCED_FROM) ?? forcedFrom),
-    };
-  }
-
-  #localZones(healthyPanicThreshold: number): LocalZones | null {
-    const { locality, members } = this.#places.local;
-    if (members === undefined) return null;
-    const hosts = members();
-    const [first] = hostsByPriority(hosts, hosts.keys());
-    return { locality, hosts, isPanic: isBelow(priorityState(hosts, first!, false).counts, healthyPanicThreshold) };
-  }
-
-  #startShares(settings: SlowStartSettings | null, hosts: readonly ActiveHost[]): StartShare | null {
-    if (settings === null) return null;
-    const { runtime, clock } = this.#places;
-    const { key, default: byDefault } = settings.aggression;
-    const aggression = runtime.derived((values) => {
-      const value = values.number(key);
-      return value !== undefined && value > 0 ? value : byDefault;
-    });
-    return (index) => {
-      const host = hosts[index]!;
-      // Degraded hosts and those in panic are not spared.
-      if ((host.healthFlags & (UNHEALTHY | DEGRADED)) !== 0) return 1;
-      return startShare(settings, aggression.value, clock.monotonicMs() - host.startedMs);
-    };
-  }
-
-  /** Both are null where there are none by the settings. */
-  #countSubsets(former: Subsets | null, latest: Subsets | null): void {
-    if (latest === null) return;
-    const { members, duplicates } = latest;
-    const missingIn = (others: Subsets['members'], names: Iterable<string>): number =>
-      [...names].filter((name) => !others.has(name)).length;
-    this.stats.add('lb_subsets_created', missingIn(former!.members, members.keys()));
-    this.stats.add('lb_subsets_removed', missingIn(members, former!.members.keys()));
-    this.stats.set('lb_subsets_active', members.size);
-    this.stats.set('lb_subsets_single_host_per_subset_duplicate', duplicates);
-  }
-
-  #countMembers(): void {
-    const { hosts } = this.#hostSet;
-    let [healthy, degraded, excluded, highest] = [0, 0, 0, 0];
-    // One walk, without closures: there may be ten thousand.
-    for (const { healthFlags, weight } of hosts) {
-      if ((healthFlags & (UNHEALTHY | DEGRADED)) === 0) healthy += 1;
-      else if ((healthFlags & UNHEALTHY) === 0) degraded += 1;
-      if ((healthFlags & EXCLUDED) !== 0) excluded += 1;
-      highest = Math.max(highest, weight);
-    }
-    this.stats.set('membership_total', hosts.length);
-    this.stats.set('membership_healthy', healthy);
-    this.stats.set('membership_degraded', degraded);
-    this.stats.set('membership_excluded', excluded);
-    this.stats.set('max_host_weight', highest);
+    return this.#maker.make(settings, namesMembers(settings) ? [] : this.#hostSet.hosts);
   }
 }

@@ -93,6 +93,7 @@ export class ClusterManager {
   readonly #deps: ClusterManagerDependencies;
   readonly #log: Logger;
   readonly #stats;
+  readonly #local: LocalCluster;
   readonly #tools: ManagedClusterTools;
   /** Those that workers know, or will begin with. */
   readonly #clusters = new Map<string, ManagedCluster>();
@@ -124,9 +125,10 @@ export class ClusterManager {
     this.#deps = deps;
     this.#log = deps.loggers.get('upstream').ofFile('src/control-plane/cluster-manager/cluster-manager.ts');
     this.#stats = deps.stats.scope('cluster_manager.').allocate(CLUSTER_MANAGER_STATS);
+    this.#local = new LocalCluster(deps.localCluster, deps.locality);
     this.#tools = {
       ...deps,
-      local: new LocalCluster(deps.localCluster, deps.locality),
+      local: this.#local,
       log: deps.loggers.get('upstream'),
       health: {
         ...deps,
@@ -394,7 +396,7 @@ export class ClusterManager {
     // While another warms, its predecessor serves.
     if (this.#clusters.get(name) !== managed) return;
     this.#aggregates.changed(name);
-    if (name !== this.#tools.local.name) return;
+    if (name !== this.#local.name) return;
     for (const each of this.#clusters.values()) if (each !== managed) each.localChanged();
   }
 
@@ -488,9 +490,8 @@ export class ClusterManager {
 
   /** The cluster that this proxy belongs to is another, or has gone. */
   #noteLocal(name: string, managed: ManagedCluster | undefined): void {
-    const { local } = this.#tools;
-    if (name !== local.name) return;
-    local.members = managed && ((): readonly ActiveHost[] => managed.cluster.members());
+    if (name !== this.#local.name) return;
+    this.#local.members = managed && ((): readonly ActiveHost[] => managed.cluster.members());
     for (const each of this.#clusters.values()) each.localChanged();
   }
 

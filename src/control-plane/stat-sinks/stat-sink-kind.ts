@@ -5,15 +5,11 @@ import type { Clock } from '../../base/clock.ts';
 import type { FaultBoundary } from '../../base/fault-boundary.ts';
 import type { NodeSettings } from '../../config/index.ts';
 import type { Logger } from '../../log/index.ts';
-import type { Scope, STAT_SINK_STATS, StatBlock, StatSink, StatsStore } from '../../stats/index.ts';
+import type { Scope, STAT_SINK_STATS, StatBlockOf, StatSink, StatsStore } from '../../stats/index.ts';
 import type { ActiveCluster } from '../cluster-manager/active-cluster.ts';
 import type { ClusterHost } from './host-rotation.ts';
 
-type RowsOf<Table> = Table extends { readonly index: Readonly<Record<infer Name extends string, number>> }
-  ? Readonly<Record<Name, 'counter' | 'gauge'>>
-  : never;
-
-export type StatSinkCounts = StatBlock<RowsOf<typeof STAT_SINK_STATS>>;
+export type StatSinkCounts = StatBlockOf<typeof STAT_SINK_STATS>;
 
 export interface StatSinkContext {
   /** Timers of it fail without harm. */
