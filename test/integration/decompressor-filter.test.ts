@@ -148,7 +148,10 @@ describe('the decompressor filter', () => {
     it(`refuses what is no ${coding}, is cut short, or grows too much, and goes on with others`, async () => {
       const whole = MODES[coding](TEXT);
       const headers = { 'content-encoding': coding };
-      for (const body of [Buffer.from('this is nothing of that kind'), whole.subarray(0, -5), MODES[coding](ZEROS)]) {
+      const bodies = [Buffer.from('this is nothing of that kind'), whole.subarray(0, -5), MODES[coding](ZEROS)];
+      // Where nobody would look for it.
+      bodies.push(Buffer.concat([whole, Buffer.from('and something else')]), Buffer.concat([whole, Buffer.from('x')]));
+      for (const body of bodies) {
         assert.equal((await ask({ method: 'POST', headers, body }, coding)).status, 400);
       }
       answer = { status: 200, headers: {}, pieces: [Buffer.from('ok')] };
@@ -158,6 +161,19 @@ describe('the decompressor filter', () => {
       assert.ok(count(`${KINDS[coding]}.${KINDS[coding]}.decompressor_library.${failures}`, coding) > 0);
     });
   }
+
+  it('reads several bodies in one where the encoding has them, and padding behind gzip', async () => {
+    answer = { status: 200, headers: {}, pieces: [] };
+    const bodies: [Coding, Buffer][] = [
+      ['gzip', Buffer.concat([zlib.gzipSync('one'), zlib.gzipSync(''), zlib.gzipSync('two')])],
+      ['gzip', Buffer.concat([zlib.gzipSync('onetwo'), Buffer.alloc(512)])],
+      ['zstd', Buffer.concat([zlib.zstdCompressSync('one'), zlib.zstdCompressSync('two')])],
+    ];
+    for (const [coding, body] of bodies) {
+      const { status } = await ask({ method: 'POST', headers: { 'content-encoding': coding }, body }, coding);
+      assert.deepEqual([status, reached!.body.toString()], [200, 'onetwo'], coding);
+    }
+  });
 
   it('answers for an upstream whose response is broken, or breaks off what has begun', async () => {
     answerWith('gzip', Buffer.from('this is no gzip'));

@@ -52,22 +52,26 @@ export function createCompressor(library: CompressorLibrary): Transform {
   }
 }
 
-/** @param first what comes first, of which `ZSTD_HEAD_BYTES` are needed where zstd has dictionaries. @throws as above. */
+/**
+ * What stands behind the end of a body is an error, whatever the encoding: nobody would see it. Zeros behind gzip are padding.
+ * @param first what comes first, of which `ZSTD_HEAD_BYTES` are needed where zstd has dictionaries. @throws as above.
+ */
 export function createDecompressor(library: DecompressorLibrary, first: Buffer): Transform {
   const { constants, createGunzip, createBrotliDecompress, createZstdDecompress } = zlib();
   const chunkSize = library.chunkBytes;
+  const junk = { rejectGarbageAfterEnd: true };
   switch (library.kind) {
     case 'gzip':
       return createGunzip({ flush: constants.Z_SYNC_FLUSH, chunkSize, windowBits: library.windowBits });
     case 'brotli': {
       const disabled = library.reallocatesRing ? 0 : 1;
       const params = { [constants.BROTLI_DECODER_PARAM_DISABLE_RING_BUFFER_REALLOCATION]: disabled };
-      return createBrotliDecompress({ flush: constants.BROTLI_OPERATION_FLUSH, chunkSize, params });
+      return createBrotliDecompress({ ...junk, flush: constants.BROTLI_OPERATION_FLUSH, chunkSize, params });
     }
     default: {
       const dictionary = dictionaryFor(library.dictionaries, first);
       const params = { [constants.ZSTD_d_windowLogMax]: MAX_WINDOW_BITS };
-      const options: ZstdOptions = { flush: constants.ZSTD_e_flush, chunkSize, params };
+      const options: ZstdOptions = { ...junk, flush: constants.ZSTD_e_flush, chunkSize, params };
       return createZstdDecompress(dictionary === undefined ? options : { ...options, dictionary });
     }
   }
