@@ -2,103 +2,10 @@
 // may become a request to an upstream, nor a response to another client.
 
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import { type AddressInfo, connect, createServer as createTcpServer, type Server as TcpServer } from 'node:net';
+import { connect } from 'node:net';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import { gzipSync } from 'node:zlib';
-import { BOOKSHOP } from '../support/bookshop.ts';
-import type { JsonObject } from '../support/bootstrap.ts';
-import { bootstrapOf, clusterAt, createProxy } from '../support/embedded.ts';
-import { filteredListener, filterOf, routeTo } from '../support/embedded-filters.ts';
-
-const TYPES = 'type.googleapis.com/envoy.extensions';
-const HIDDEN = 'GET /hidden HTTP/1.1\r\nhost: a\r\n\r\n';
-const library = (kind: string): JsonObject => ({
-  name: 'gzip',
-  typed_config: { '@type': `${TYPES}.compression.gzip.${kind}` },
-});
-
-/** By the names of their listeners. */
-const FILTERS: Readonly<Record<string, JsonObject | null>> = {
-  nothing: null,
-  buffer: filterOf('buffer.v3.Buffer', { max_request_bytes: 100_000 }),
-  compressor: filterOf('compressor.v3.Compressor', {
-    compressor_library: library('compressor.v3.Gzip'),
-    request_direction_config: { common_config: { min_content_length: 1 } },
-    response_direction_config: { common_config: { min_content_length: 1 } },
-  }),
-  decompressor: filterOf('decompressor.v3.Decompressor', { decompressor_library: library('decompressor.v3.Gzip') }),
-  grpc_http1_bridge: filterOf('grpc_http1_bridge.v3.Config'),
-  grpc_web: filterOf('grpc_web.v3.GrpcWeb'),
-  grpc_json_transcoder: filterOf('grpc_json_transcoder.v3.GrpcJsonTranscoder', {
-    proto_descriptor: BOOKSHOP,
-    services: ['bookshop.Shop'],
-    match_incoming_request_route: true,
-  }),
-  ext_authz: filterOf('ext_authz.v3.ExtAuthz', {
-    http_service: { server_uri: { uri: 'http://guard', cluster: 'guard', timeout: '60s' } },
-    with_request_body: { max_request_bytes: 100_000 },
-  }),
-  cache: filterOf('cache.v3.CacheConfig', {
-    typed_config: { '@type': `${TYPES}.http.cache.simple_http_cache.v3.SimpleHttpCacheConfig` },
-  }),
-  custom_response: filterOf('custom_response.v3.CustomResponse', {
-    custom_response_matcher: {
-      matcher_tree: {
-        input: {
-          name: 'status',
-          typed_config: { '@type': 'type.googleapis.com/envoy.type.matcher.v3.HttpResponseStatusCodeMatchInput' },
-        },
-        exact_match_map: {
-          map: {
-            200: {
-              action: {
-                name: 'other',
-                typed_config: {
-                  '@type': `${TYPES}.http.custom_response.redirect_policy.v3.RedirectPolicy`,
-                  uri: 'http://web/other',
-                },
-              },
-            },
-          },
-        },
-      },
-    },
-  }),
-  own: { name: 'own', typed_config: { '@type': `${TYPES}.filters.http.module.v3.Module` } },
-};
-
-/** Where requests are sent, and where they arrive; to answers that are misread. */
-interface Paths {
-  readonly to: string;
-  readonly at: string;
-  readonly wire: string;
-}
-const PATHS: Paths = { to: '/seen', at: '/seen', wire: '/wire' };
-const TRANSCODED: Paths = {
-  to: '/v1/shelves/5/books',
-  at: '/bookshop.Shop/CreateBook',
-  wire: '/v1/shelves/3/books/7',
-};
-const BOOK = JSON.stringify({ title: HIDDEN });
-/** No message: a book of which nothing is known. */
-const GRPC_ANSWER = Buffer.alloc(5);
-
-function pathsOf(filter: string): Paths {
-  return filter === 'grpc_json_transcoder' ? TRANSCODED : PATHS;
-}
-
-/** Statuses of gRPC are trailers. */
-function managerFor(filter: string): JsonObject {
-  return filter === 'grpc_json_transcoder' ? { http_protocol_options: { enable_trailers: true } } : {};
-}
-
-/** The body that arrives as, or with, one that has a request in it. */
-function bodyFor(filter: string): string {
-  if (filter === 'decompressor') return gzipSync(HIDDEN).toString('latin1');
-  return filter === 'grpc_json_transcoder' ? BOOK : HIDDEN;
-}
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { BODY_FILTERS, BodyFilterProxy, bodyFor, HIDDEN, pathsOf } from '../support/body-filters.ts';
 
 /** What no recipient may take for one request, without its first line. */
 const REQUESTS: Readonly<Record<string, string>> = {
@@ -117,6 +24,12 @@ const REQUESTS: Readonly<Record<string, string>> = {
   'two codings': `transfer-encoding: chunked\r\ntransfer-encoding: identity\r\n\r\n0\r\n\r\n${HIDDEN}`,
   'an unknown coding': `transfer-encoding: xchunked\r\n\r\n0\r\n\r\n${HIDDEN}`,
   'a coding with a control character': `transfer-encoding: \x0bchunked\r\n\r\n0\r\n\r\n${HIDDEN}`,
+  'chunked twice': `transfer-encoding: chunked\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n${HIDDEN}`,
+  'chunked twice in one field': `transfer-encoding: chunked, chunked\r\n\r\n0\r\n\r\n${HIDDEN}`,
+  'a length that overflows': `content-length: ${2n ** 64n}\r\n\r\n${HIDDEN}`,
+  'a length beyond exact numbers': `content-length: ${2n ** 53n + 1n}\r\n\r\n${HIDDEN}`,
+  'a length that ends with LF': `content-length: 5\ncontent-length: 0\r\n\r\n${HIDDEN}`,
+  'a head that ends with LF': `content-length: 0\r\n\n${HIDDEN}`,
   'a NUL in a field': `x-a: a\x00b\r\ncontent-length: 0\r\n\r\n${HIDDEN}`,
   'a bare CR in a field': `x-a: a\rcontent-length: 5\r\ncontent-length: 0\r\n\r\n${HIDDEN}`,
   'a size of chunks with a sign': `transfer-encoding: chunked\r\n\r\n+5\r\nhello\r\n0\r\n\r\n${HIDDEN}`,
@@ -126,6 +39,8 @@ const REQUESTS: Readonly<Record<string, string>> = {
   'a chunk longer than its size': `transfer-encoding: chunked\r\n\r\n3\r\nhello\r\n0\r\n\r\n${HIDDEN}`,
   'a chunk extension that ends with LF': `transfer-encoding: chunked\r\n\r\n5;a\nhello\r\n0\r\n\r\n${HIDDEN}`,
   'a chunk extension with a bare CR': `transfer-encoding: chunked\r\n\r\n5;a\rb\r\nhello\r\n0\r\n\r\n${HIDDEN}`,
+  'an extension of chunks that does not end': `transfer-encoding: chunked\r\n\r\n5;${'a'.repeat(70_000)}`,
+  'extensions of many chunks': `transfer-encoding: chunked\r\n\r\n${`1;${'a'.repeat(8000)}\r\nx\r\n`.repeat(20)}0\r\n\r\n${HIDDEN}`,
   'a chunk that ends with LF': `transfer-encoding: chunked\r\n\r\n5\r\nhello\n0\r\n\r\n${HIDDEN}`,
 };
 
@@ -149,112 +64,35 @@ function textWithin(message: string): string {
   return message.slice(at, at + HIDDEN.length);
 }
 
-async function portOf(server: Server | TcpServer): Promise<number> {
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  return (server.address() as AddressInfo).port;
-}
-
 describe('bodies whose ends can be read in more than one way', () => {
-  let proxy: Awaited<ReturnType<typeof createProxy>>;
-  let web: Server;
-  let guard: Server;
-  let wire: TcpServer;
-  let asked: { url: string; body: string; lines: readonly string[] }[] = [];
-  /** Of what the proxy has sent, by whoever reads it. */
-  let misread = 0;
-  /** What the upstream that knows no rules answers next. */
-  let answer = '';
+  let proxy: BodyFilterProxy;
 
   before(async () => {
-    const recording = (): Server =>
-      createServer(async (request, response) => {
-        const parts: Buffer[] = [];
-        try {
-          for await (const part of request) parts.push(part as Buffer);
-        } catch {
-          return;
-        }
-        asked.push({ url: request.url!, body: Buffer.concat(parts).toString('latin1'), lines: request.rawHeaders });
-        if (request.url !== TRANSCODED.at) {
-          response.end('fine');
-          return;
-        }
-        response.writeHead(200, { 'content-type': 'application/grpc', trailer: 'grpc-status' });
-        response.addTrailers({ 'grpc-status': '0' });
-        response.end(GRPC_ANSWER);
-      }).on('clientError', (error: NodeJS.ErrnoException, socket) => {
-        // Parsers say what they have found wrong; an end that comes early is no such thing.
-        if (error.code?.startsWith('HPE_') === true && error.code !== 'HPE_INVALID_EOF_STATE') misread += 1;
-        socket.destroy();
-      });
-    web = recording();
-    guard = recording();
-    wire = createTcpServer((socket) => {
-      socket.on('error', () => {}).on('data', () => socket.write(answer));
-    });
-    const webPort = await portOf(web);
-    const clusters = [
-      clusterAt('web', webPort),
-      clusterAt('shop', webPort, { http_protocol_options: { enable_trailers: true } }),
-      clusterAt('guard', await portOf(guard)),
-      clusterAt('wire', await portOf(wire)),
-    ];
-    const listeners = Object.entries(FILTERS).map(([name, filter]) =>
-      filteredListener(
-        filter === null ? [] : [filter],
-        [
-          { match: { prefix: pathsOf(name).wire }, route: { cluster: 'wire' } },
-          routeTo('/', {}, { route: { cluster: name === 'grpc_json_transcoder' ? 'shop' : 'web' } }),
-        ],
-        { listener: { name }, manager: { stat_prefix: name, ...managerFor(name) } },
-      ),
-    );
-    proxy = await createProxy(bootstrapOf(listeners, clusters), {
-      logLevel: 'off',
-      httpFilters: {
-        own: {
-          requestBody: 'edits',
-          responseBody: 'edits',
-          create: () => () => ({
-            decodeData(data) {
-              data.bytes = Buffer.from(data.bytes);
-            },
-            encodeData(data) {
-              data.bytes = Buffer.from(data.bytes);
-            },
-          }),
-        },
-      },
-    });
+    proxy = await BodyFilterProxy.start();
   });
 
-  after(async () => {
-    await proxy?.close({ graceMs: 0 });
-    for (const server of [web, guard]) {
-      server?.closeAllConnections();
-      server?.close();
-    }
-    wire?.close();
-  });
+  after(() => proxy?.close());
 
-  beforeEach(() => {
-    asked = [];
-    misread = 0;
-  });
+  beforeEach(() => proxy.reset());
 
   /** All that comes back, until the proxy ends the connection. Whoever ends it first is gone, and hears of nothing. */
-  async function exchange(listener: string, text: string): Promise<string> {
-    const socket = connect(proxy.listeners.get(listener)!.port, '127.0.0.1');
+  async function exchange(listener: string, text: string, later = ''): Promise<string> {
+    const socket = connect(proxy.portOf(listener), '127.0.0.1');
     let told = '';
     socket.setEncoding('latin1').on('data', (part) => {
       told += part;
     });
     socket.on('error', () => {}).write(text, 'latin1');
-    await once(socket, 'close');
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    if (later !== '') {
+      for (let turn = 0; turn < 5; turn += 1) await nextTurn();
+      socket.write(later, 'latin1');
+    }
+    await closed;
     return told;
   }
 
-  for (const filter of Object.keys(FILTERS)) {
+  for (const filter of Object.keys(BODY_FILTERS)) {
     it(`never make requests of bodies, with ${filter}`, async () => {
       for (const [shape, text] of Object.entries(REQUESTS)) {
         const { to, at } = pathsOf(filter);
@@ -263,11 +101,11 @@ describe('bodies whose ends can be read in more than one way', () => {
           const what = `${shape}, ${type}`;
           const told = await exchange(filter, `POST ${to} HTTP/1.1\r\n${fields}${text}`);
           assert.deepEqual(
-            asked.filter(({ url }) => url !== to && url !== at && url !== '/other'),
+            proxy.asked.filter(({ url }) => url !== to && url !== at && url !== '/other'),
             [],
             what,
           );
-          assert.equal(misread, 0, what);
+          assert.equal(proxy.misread, 0, what);
           // Nobody is told that it was fine: a 400, or nothing where an answer had begun.
           assert.doesNotMatch(told, /fine/, what);
           assert.ok((told.match(/HTTP\/1\.1 /g)?.length ?? 0) <= 1, what);
@@ -288,7 +126,7 @@ describe('bodies whose ends can be read in more than one way', () => {
         `transfer-encoding: chunked\r\n\r\n000${size}\r\n${body}\r\n000\r\ncontent-length: 3\r\ntransfer-encoding: x\r\nhost: b\r\n\r\n`,
       ];
       for (const text of shapes) {
-        asked = [];
+        proxy.reset();
         const told = await exchange(filter, fields + text);
         // Trailers that frame a message are left out, or have it refused.
         assert.match(
@@ -296,8 +134,8 @@ describe('bodies whose ends can be read in more than one way', () => {
           text.includes('000\r\ncontent-length') ? /^HTTP\/1\.1 (200|400) / : /^HTTP\/1\.1 200 /,
           text,
         );
-        assert.equal(misread, 0, text);
-        for (const { url, lines } of asked) {
+        assert.equal(proxy.misread, 0, text);
+        for (const { url, lines } of proxy.asked) {
           assert.ok(url === at || url === '/other', text);
           const names = lines.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase());
           for (const name of ['host', 'content-length', 'transfer-encoding']) {
@@ -305,7 +143,7 @@ describe('bodies whose ends can be read in more than one way', () => {
           }
           assert.ok(!(names.includes('content-length') && names.includes('transfer-encoding')), text);
         }
-        const seen = asked.filter(({ url, body: bytes }) => url === at && bytes !== '');
+        const seen = proxy.asked.filter(({ url, body: bytes }) => url === at && bytes !== '');
         if (told.startsWith('HTTP/1.1 200') && filter !== 'compressor') {
           // A message has its fields between others.
           const bodies = seen.map(({ body: bytes }) => (filter === 'grpc_json_transcoder' ? textWithin(bytes) : bytes));
@@ -314,10 +152,55 @@ describe('bodies whose ends can be read in more than one way', () => {
       }
     });
 
+    it(`are not gone on with behind an answer that came early, with ${filter}`, async () => {
+      const long = HIDDEN.repeat(10_000);
+      const last = 'GET /direct HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n';
+      for (const body of [HIDDEN, long]) {
+        const shapes = [
+          [`content-length: ${body.length}\r\n\r\n`, body + last],
+          [`transfer-encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n`, `${body}\r\n0\r\n\r\n${last}`],
+          [`content-length: ${body.length}\r\nexpect: 100-continue\r\n\r\n`, body + last],
+        ];
+        for (const [head, rest] of shapes as [string, string][]) {
+          const told = await exchange(filter, `POST /direct HTTP/1.1\r\nhost: a\r\n${head}`, rest);
+          assert.doesNotMatch(told, /fine/, head);
+          const statuses = told.match(/(?<=HTTP\/1\.1 )\d+/g)?.filter((status) => status !== '100') ?? [];
+          assert.ok(statuses.length <= 2, `${head}: ${statuses}`);
+          assert.ok(
+            proxy.asked.every(({ url }) => url !== '/hidden'),
+            head,
+          );
+          assert.equal(proxy.misread, 0, head);
+        }
+      }
+    });
+
+    it(`change neither the protocol nor the way of what follows them, with ${filter}`, async () => {
+      const settings = 'connection: upgrade, http2-settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABkAAQAAP__\r\n';
+      const shapes = [
+        `POST /seen HTTP/1.1\r\nhost: a\r\n${settings}content-length: 5\r\n\r\nhelloPRI * HTTP/2.0\r\n\r\nSM\r\n\r\n`,
+        `GET /seen HTTP/1.1\r\nhost: a\r\n${settings}\r\nPRI * HTTP/2.0\r\n\r\nSM\r\n\r\n`,
+        `CONNECT a:80 HTTP/1.1\r\nhost: a:80\r\n\r\n${HIDDEN}`,
+        `CONNECT a:80 HTTP/1.1\r\nhost: a:80\r\ncontent-length: ${HIDDEN.length}\r\n\r\n${HIDDEN}`,
+        `CONNECT a:80 HTTP/1.1\r\nhost: a:80\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n${HIDDEN}`,
+      ];
+      for (const text of shapes) {
+        proxy.reset();
+        const told = await exchange(filter, text);
+        assert.doesNotMatch(told, /HTTP\/1\.1 101/, text);
+        if (text.startsWith('CONNECT')) assert.match(told, /^HTTP\/1\.1 4\d\d /, text);
+        assert.equal(proxy.misread, 0, text);
+        for (const { url, lines } of proxy.asked) {
+          assert.notEqual(url, '/hidden', text);
+          assert.doesNotMatch(lines.join('\n'), /^(upgrade|http2-settings)$/im, text);
+        }
+      }
+    });
+
     it(`never answer another client, with ${filter}`, async () => {
       for (const [shape, text] of Object.entries(RESPONSES)) {
         for (const type of ['text/plain', 'application/grpc', 'text/plain']) {
-          answer = `HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\n${text}`;
+          proxy.answer = `HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\n${text}`;
           const { wire: path } = pathsOf(filter);
           const told = await exchange(filter, `GET ${path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`);
           assert.doesNotMatch(told, /stolen/, shape);
