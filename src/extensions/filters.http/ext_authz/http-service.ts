@@ -75,14 +75,17 @@ export class HttpService implements Service {
 
   judge({ status, head, body }: CallAnswer): Verdict {
     if (status >= 500) return FAILED;
-    const fields = head.entries();
+    const all = head.entries();
+    // What is said to this proxy goes to nobody else.
+    const fields = all.filter(([name]) => !this.#removalNames.includes(name));
     const metadata = fields.filter(([name]) => this.#toMetadata(name));
     const told = metadata.length === 0 ? null : Object.fromEntries(metadata);
     if (status !== 200) {
       const response = edits(fields, (name) => isAnswered(name) && this.#toClient(name), 'set');
       return { kind: 'denied', status, body, response: eachOnItsOwn(response), metadata: told };
     }
-    const removed = this.#removalNames.flatMap((name) => (head.headerByName(name) ?? '').split(','));
+    const lists = all.filter(([name]) => this.#removalNames.includes(name));
+    const removed = lists.flatMap(([, value]) => value.split(','));
     return {
       kind: 'ok',
       edits: [
