@@ -6,7 +6,14 @@ import { after, before, describe, it } from 'node:test';
 import { clusterNamed, faultTexts, type JsonObject, load, withClusters } from '../support/bootstrap.ts';
 import { CertificateFolder } from '../support/certificates.ts';
 import { untilEqual } from '../support/eventually.ts';
-import { type RedisServer, redisCli, redisFilter, startRedis, startRedisProxy } from '../support/redis-servers.ts';
+import {
+  type RedisServer,
+  redisCli,
+  redisFilter,
+  startRedis,
+  startRedisCluster,
+  startRedisProxy,
+} from '../support/redis-servers.ts';
 import { tlsMessage } from '../support/tls-config.ts';
 import { unusedPort } from '../support/wire.ts';
 
@@ -21,45 +28,8 @@ function ofRedis(fields: JsonObject = {}): JsonObject {
 describe('a cluster of Redis servers', () => {
   let servers: RedisServer[] = [];
 
-  const memberOptions = async (): Promise<string[]> => [
-    '--cluster-enabled',
-    'yes',
-    '--cluster-port',
-    String(await unusedPort()),
-    '--cluster-node-timeout',
-    '5000',
-    '--repl-diskless-sync-delay',
-    '0',
-  ];
-
-  /** By the configuration of the first. */
-  const states = async (): Promise<string> => {
-    const each = await Promise.all(
-      servers.map(async ({ cli }) => /cluster_state:(\w+)/.exec(await cli('cluster', 'info'))![1]),
-    );
-    return each.join();
-  };
-
   before(async () => {
-    servers = await Promise.all([1, 2, 3].map(async () => startRedis(...(await memberOptions()))));
-    const [first, second, third] = servers as [RedisServer, RedisServer, RedisServer];
-    await first.cli('cluster', 'addslotsrange', '0', '8191');
-    await second.cli('cluster', 'addslotsrange', '8192', '16383');
-    for (const other of [second, third]) {
-      const bus = (await other.cli('config', 'get', 'cluster-port')).split('\n').at(-1)!;
-      await first.cli('cluster', 'meet', '127.0.0.1', String(other.port), bus);
-    }
-    await untilEqual('ok,ok,ok', states, 'the state of all');
-    const id = await first.cli('cluster', 'myid');
-    await untilEqual('OK', () => third.cli('cluster', 'replicate', id), 'the third copies the first');
-    const link = async (): Promise<string> =>
-      /master_link_status:(\w+)/.exec(await third.cli('info', 'replication'))?.[1] ?? '';
-    await untilEqual('up', link, 'the copy');
-    // Servers hear of one another's parts by and by.
-    const known = async (server: RedisServer): Promise<boolean> =>
-      (await server.cli('cluster', 'slots')).includes(String(third.port));
-    const isKnown = async (): Promise<boolean> => (await Promise.all([first, second].map(known))).every(Boolean);
-    await untilEqual(true, isKnown, 'the copy is known to those who are asked for it');
+    servers = await startRedisCluster();
   });
 
   after(async () => {

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { type Json, type JsonObject, listenerWith, socketAddress } from './bootstrap.ts';
 import { runProgram, startProgram } from './child-process.ts';
+import { untilEqual } from './eventually.ts';
 import { startWeir, type WeirProcess } from './weir-process.ts';
 import { unusedPort } from './wire.ts';
 
@@ -46,6 +47,53 @@ export async function startRedis(...options: readonly string[]): Promise<RedisSe
       rmSync(folder, { recursive: true });
     },
   };
+}
+
+/** Three servers of one cluster, the last of which is a copy of the first; all know of all. */
+export async function startRedisCluster(): Promise<RedisServer[]> {
+  const servers: RedisServer[] = [];
+  try {
+    for (let count = 0; count < 3; count += 1) servers.push(await startRedis(...(await memberOptions())));
+    await join(servers as [RedisServer, RedisServer, RedisServer]);
+    return servers;
+  } catch (error) {
+    await Promise.all(servers.map((server) => server.stop()));
+    throw error;
+  }
+}
+
+async function memberOptions(): Promise<string[]> {
+  const bus = String(await unusedPort());
+  const options = { enabled: 'yes', port: bus, 'node-timeout': '5000' };
+  return [
+    ...Object.entries(options).flatMap(([name, value]) => [`--cluster-${name}`, value]),
+    ...['--repl-diskless-sync-delay', '0'],
+  ];
+}
+
+async function join(servers: readonly [RedisServer, RedisServer, RedisServer]): Promise<void> {
+  const [first, second, third] = servers;
+  await first.cli('cluster', 'addslotsrange', '0', '8191');
+  await second.cli('cluster', 'addslotsrange', '8192', '16383');
+  for (const other of [second, third]) {
+    const bus = (await other.cli('config', 'get', 'cluster-port')).split('\n').at(-1)!;
+    await first.cli('cluster', 'meet', '127.0.0.1', String(other.port), bus);
+  }
+  const states = async (): Promise<string> => {
+    const each = servers.map(async ({ cli }) => /cluster_state:(\w+)/.exec(await cli('cluster', 'info'))![1]);
+    return (await Promise.all(each)).join();
+  };
+  await untilEqual('ok,ok,ok', states, 'the state of all');
+  const id = await first.cli('cluster', 'myid');
+  await untilEqual('OK', () => third.cli('cluster', 'replicate', id), 'the third copies the first');
+  const link = async (): Promise<string> =>
+    /master_link_status:(\w+)/.exec(await third.cli('info', 'replication'))?.[1] ?? '';
+  await untilEqual('up', link, 'the copy');
+  // Servers hear of one another's parts by and by.
+  const known = async (server: RedisServer): Promise<boolean> =>
+    (await server.cli('cluster', 'slots')).includes(String(third.port));
+  const isKnown = async (): Promise<boolean> => (await Promise.all([first, second].map(known))).every(Boolean);
+  await untilEqual(true, isKnown, 'the copy is known to those who are asked for it');
 }
 
 export function redisFilter(fields: JsonObject = {}, settings: JsonObject = {}): JsonObject {

@@ -7,8 +7,9 @@ import path from 'node:path';
 import { it } from 'node:test';
 import { runProgram } from '../../support/child-process.ts';
 import { DnsServer } from '../../support/dns-server.ts';
+import { untilEqual } from '../../support/eventually.ts';
 import { portOf, startExample } from '../../support/examples.ts';
-import { redisCli, startRedis } from '../../support/redis-servers.ts';
+import { redisCli, startRedis, startRedisCluster } from '../../support/redis-servers.ts';
 import { WireClient } from '../../support/wire.ts';
 
 const FOLDERS = (process.env.PATH ?? '').split(path.delimiter);
@@ -117,5 +118,44 @@ it('servers of Redis are one port, over which keys are spread, kept together and
     for (const key of keys) assert.equal(await cli('set', key, '1'), 'OK');
   } finally {
     await Promise.all(servers.slice(1).map((server) => server.stop()));
+  }
+});
+
+it('a Redis Cluster has one port, and commands find their servers when a copy takes the place of one', async () => {
+  const servers = await startRedisCluster();
+  try {
+    const [first, second, copy] = servers as [(typeof servers)[0], (typeof servers)[0], (typeof servers)[0]];
+    // The usual question of every five seconds is not what keeps commands on their way.
+    await using weir = await startExample('redis-cluster.yaml', { 7001: first.port, 7002: second.port }, undefined, {
+      'cluster_refresh_rate: 5s': 'cluster_refresh_rate: 600s',
+      'cluster_refresh_timeout: 1s': 'cluster_refresh_timeout: 60s',
+      'op_timeout: 1s\n': 'op_timeout: 60s\n',
+      'op_timeout: 1s,': 'op_timeout: 60s,',
+    });
+    const listeners = await weir.listeners();
+    const portNamed = (name: string): number => listeners.get(name)!.port;
+    await weir.untilStat('cluster.cache.membership_total', 3);
+    const exact = (...args: string[]): Promise<string> => redisCli(portNamed('redis-exact'), ...args);
+    const keys = Array.from({ length: 30 }, (_entry, index) => `{user:${index}}:name`);
+    assert.equal(await exact('mset', ...keys.flatMap((key) => [key, key])), 'OK');
+    assert.equal(await exact('mget', ...keys), keys.join('\n'));
+    const hosts = async (): Promise<string> => await weir.admin('/clusters');
+    const requests = async ({ port }: { port: number }): Promise<number> =>
+      Number(new RegExp(`127\\.0\\.0\\.1:${port}::rq_total::(\\d+)`).exec(await hosts())![1]);
+    assert.ok((await requests(first)) > 0 && (await requests(second)) > 0);
+    assert.equal(await requests(copy), 0);
+    // A copy may be a moment behind.
+    await untilEqual(keys.join('\n'), () => redisCli(portNamed('redis'), 'mget', ...keys), 'what copies say');
+    assert.ok((await requests(copy)) > 0);
+
+    assert.equal(await copy.cli('cluster', 'failover'), 'OK');
+    const roles = async (): Promise<string[]> =>
+      await Promise.all([first, copy].map(async ({ cli }) => (await cli('role')).split('\n')[0]!));
+    await untilEqual('slave,master', async () => (await roles()).join(), 'the place of the first');
+    for (const key of keys) assert.equal(await exact('set', key, 'new'), 'OK');
+    assert.equal(await exact('mget', ...keys), keys.map(() => 'new').join('\n'));
+    assert.ok(((await weir.stat('cluster.cache.upstream_internal_redirect_succeeded_total')) ?? 0) > 0);
+  } finally {
+    await Promise.all(servers.map((server) => server.stop()));
   }
 });

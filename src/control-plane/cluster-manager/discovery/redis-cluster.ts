@@ -54,7 +54,8 @@ export class RedisClusterDiscovery implements Discovery, ConnectionListener {
   #number = 0;
   #awaitsWelcome = false;
   #cancelTimer: (() => void) | undefined;
-  #lastAskedMs = Number.NEGATIVE_INFINITY;
+  /** When a stranger was last a reason to ask: the questions in between are no reason to wait. */
+  #lastReasonMs = Number.NEGATIVE_INFINITY;
   #isStopped = false;
   #isReady = false;
   #hasFailed = false;
@@ -95,9 +96,11 @@ export class RedisClusterDiscovery implements Discovery, ConnectionListener {
 
   /** An answer has named a server that is no member. */
   strangerNamed(): void {
-    const sinceMs = this.#tools.clock.monotonicMs() - this.#lastAskedMs;
+    const nowMs = this.#tools.clock.monotonicMs();
     const isIdle = this.#isReady && this.#asked === null && !this.#isStopped;
-    if (isIdle && sinceMs >= this.#settings.redirectIntervalMs) this.#ask();
+    if (!isIdle || nowMs - this.#lastReasonMs < this.#settings.redirectIntervalMs) return;
+    this.#lastReasonMs = nowMs;
+    this.#ask();
   }
 
   onOpen(socket: { write(bytes: Buffer): unknown }): void {
@@ -181,7 +184,6 @@ export class RedisClusterDiscovery implements Discovery, ConnectionListener {
     this.#host = known[random.u32() % known.length]!;
     const { address } = this.#host;
     this.#asked = address as IpAddress;
-    this.#lastAskedMs = clock.monotonicMs();
     this.#number += 1;
     this.#stats.add('update_attempt');
     const tooLate = (): void => this.#failed(`no answer within ${this.#settings.timeoutMs} ms`);

@@ -133,15 +133,20 @@ test('a stranger that an answer names is a reason to ask, but not again and agai
   discovery.strangerNamed();
   server.answer(slots(server.port));
   await eventually(() => fixture.readyCount === 1, 'the answer');
-  discovery.strangerNamed();
-  fixture.clock.turn(REDIRECT_INTERVAL_MS - 1);
-  discovery.strangerNamed();
-  assert.equal(fixture.count('update_attempt'), 1);
-  fixture.clock.turn(1);
+  // Whoever was asked a moment ago has not known it.
   discovery.strangerNamed();
   discovery.strangerNamed();
   assert.equal(fixture.count('update_attempt'), 2);
   await eventually(() => server.asked.length === 2, 'another question');
+  server.answer(slots(server.port));
+  await eventually(() => fixture.count('update_no_rebuild') === 1, 'the same answer');
+  fixture.clock.turn(REDIRECT_INTERVAL_MS - 1);
+  discovery.strangerNamed();
+  assert.equal(fixture.count('update_attempt'), 2);
+  fixture.clock.turn(1);
+  discovery.strangerNamed();
+  assert.equal(fixture.count('update_attempt'), 3);
+  await eventually(() => server.asked.length === 3, 'a third question');
   server.answer(slots(server.port, server.port + 1));
   await eventually(() => fixture.updates.length === 2, 'the stranger is a member');
 });
