@@ -381,8 +381,11 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
 
   /** What is slow may still answer; a retry runs beside it. */
   #hedge(each: TimedTry): void {
+    each.attempt.noteSlowness();
     if (this.#terms === null || each.isHedged || this.#waitsUnder !== null) return;
-    if (this.#decisions(this.#terms).onSlowness() !== Decision.retry) return;
+    const decision = this.#decisions(this.#terms).onSlowness();
+    this.client.flags |= flagOf(decision);
+    if (decision !== Decision.retry) return;
     each.isHedged = true;
     this.#wait(true);
   }

@@ -110,6 +110,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
   #earlyStart = 0;
   #earlyEnd = 0;
   #isRequestDone = false;
+  #isKnownSlow = false;
   #hasSentBody = false;
   /** How often it has gone out again by itself. */
   #resends = 0;
@@ -235,9 +236,16 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
     if (this.#host !== null) {
       this.#countHost(rq_timeout);
       this.#countHost(rq_error);
-      if (stat !== upstream_rq_max_duration_reached) this.#host.outlier?.timedOut();
     }
+    if (stat !== upstream_rq_max_duration_reached) this.noteSlowness();
     this.#abort(true);
+  }
+
+  /** It has taken too long, whether or not it goes on. Its host hears of that once. */
+  noteSlowness(): void {
+    if (this.#state === DONE || this.#isKnownSlow) return;
+    this.#isKnownSlow = true;
+    this.#host?.outlier?.timedOut();
   }
 
   resumeResponse(): void {
