@@ -58,6 +58,7 @@ function build(init: WorkerInit): Parts {
     workerIndex: init.workerIndex,
     reportHostFailure: (cluster, recordAddress) => tell({ type: 'host-failed', cluster, recordAddress }),
     reportOutlier: (cluster, recordAddress, kind) => tell({ type: 'outlier', cluster, recordAddress, kind }),
+    reportUnfitFilter: (place, reason) => tell({ type: 'filter-unfit', place, reason }),
     sendNews: (news) => tell({ type: 'news', news }),
     askFor: (question, demand) => tell({ type: 'demand', question, demand }),
     requestHost: (cluster, address) => tell({ type: 'host-wanted', cluster, address }),

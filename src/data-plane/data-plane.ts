@@ -19,6 +19,7 @@ import type {
   OverloadState,
   PackedCluster,
   PublishedExtension,
+  PublishedPlace,
   PublishedRoutes,
   PublishedScopes,
   RuntimeTexts,
@@ -65,6 +66,8 @@ export interface DataPlaneDependencies {
   readonly reportHostFailure?: (cluster: string, recordAddress: number) => void;
   /** Tells main of a host that has failed as often in a row as it may; nobody is told without. */
   readonly reportOutlier?: ReportOutlier;
+  /** Tells main of a filter that cannot be made of its configuration; nobody is told without. */
+  readonly reportUnfitFilter?: (place: PublishedPlace, reason: string) => void;
   /** Asks main for a host that is not there yet; nobody is asked without. */
   readonly requestHost?: RequestHost;
   /** Asks main for what requests wait for; nothing is ever there without. */

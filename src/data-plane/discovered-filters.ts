@@ -11,7 +11,7 @@ export interface DiscoveredMember<Published extends PublishedExtension = Publish
    */
   configure(published: Published | null): (onGone: () => void) => void;
   /** It cannot take in the one in force, and goes on with the one that it has; where it has only just come, that is none: nobody goes past it. */
-  onUnfit(error: unknown): void;
+  onUnfit(error: unknown, published: Published | null): void;
 }
 
 interface Slot {
@@ -31,7 +31,7 @@ export class DiscoveredFilters {
     try {
       member.configure(slot.published);
     } catch (error) {
-      member.onUnfit(error);
+      member.onUnfit(error, slot.published);
     }
     const owed: (() => void)[] = [];
     slot.members.set(member, owed);
@@ -75,7 +75,7 @@ export class DiscoveredFilters {
         retiring.push(() => retire(onRetired));
       } catch (error) {
         owed.push(onOneGone);
-        member.onUnfit(error);
+        member.onUnfit(error, published);
       }
     }
     for (const retire of retiring) retire();

@@ -1,6 +1,7 @@
 // The places in a chain of filters whose configurations come by discovery, in one worker: what has been made of the one in force, for whichever
 // kind of filter. A place is empty while there is none, or none that a filter can be made of.
 
+import { errorMessage } from '../base/errors.ts';
 import type { PublishedExtension } from '../snapshot/index.ts';
 import { FilterInUse } from './filter-in-use.ts';
 import type { WorkerContext } from './worker-context.ts';
@@ -35,7 +36,12 @@ export class DiscoveredPlaces<Published extends PublishedExtension, Made> {
   /** A filter of the chain comes by discovery. @param at its place. @param name that it has there. @param id of its configurations. */
   join(at: number, name: string, id: number): void {
     const leave = this.#context.discoveredFilters.join<Published>(id, {
-      onUnfit: (error) => this.#context.logFault(`${this.#kind.what} ${name}`, error),
+      onUnfit: (error, published) => {
+        this.#context.logFault(`${this.#kind.what} ${name}`, error);
+        if (published === null) return;
+        const { id, edition } = published;
+        this.#context.reportUnfitFilter({ id, edition }, errorMessage(error));
+      },
       configure: (published) => {
         const made = published === null ? null : this.#kind.make(at, published);
         return this.#place(at, made);

@@ -10,7 +10,14 @@ import type { Random } from '../base/random.ts';
 import { RuntimeValues } from '../base/runtime.ts';
 import { SystemCalls } from '../base/system-calls.ts';
 import type { Logger, Loggers } from '../log/index.ts';
-import type { AccessLogFileSettings, ConsecutiveKind, Demand, FilterNews, WorkerToMain } from '../snapshot/index.ts';
+import type {
+  AccessLogFileSettings,
+  ConsecutiveKind,
+  Demand,
+  FilterNews,
+  PublishedPlace,
+  WorkerToMain,
+} from '../snapshot/index.ts';
 import type { WorkerStats } from '../stats/index.ts';
 import type { Http1Codec } from '../wasm/http1.ts';
 import type { Http2Module } from '../wasm/http2.ts';
@@ -95,6 +102,8 @@ export interface WorkerContextOptions {
   readonly reportHostFailure?: (cluster: string, recordAddress: number) => void;
   /** Tells main of a host that has failed as often in a row as it may; nobody is told without. */
   readonly reportOutlier?: ReportOutlier;
+  /** Tells main of a filter that cannot be made of its configuration; nobody is told without. */
+  readonly reportUnfitFilter?: (place: PublishedPlace, reason: string) => void;
   /** Asks main for a host that is not there yet; nobody is asked without. */
   readonly requestHost?: RequestHost;
   /** Asks main for what requests wait for; nothing is ever there without. */
@@ -141,6 +150,7 @@ export class WorkerContext {
   readonly logFiles: LogFiles;
   readonly reportHostFailure: (cluster: string, recordAddress: number) => void;
   readonly reportOutlier: ReportOutlier;
+  readonly reportUnfitFilter: (place: PublishedPlace, reason: string) => void;
   readonly requestHost: RequestHost;
   readonly httpFilters: HttpFilterRegistry;
   readonly networkFilters: NetworkFilterRegistry;
@@ -229,6 +239,7 @@ export class WorkerContext {
     );
     this.reportHostFailure = options.reportHostFailure ?? (() => {});
     this.reportOutlier = options.reportOutlier ?? (() => {});
+    this.reportUnfitFilter = options.reportUnfitFilter ?? (() => {});
     this.requestHost = options.requestHost ?? (() => {});
   }
 

@@ -42,8 +42,14 @@ export interface DiscoveredFilter<Configured = ConfiguredFilter> {
   readonly isOutbound: boolean;
 }
 
-export interface PublishedFilter {
+/** Which of all that are published this is. */
+export interface PublishedPlace {
   readonly id: number;
+  /** Another one with each. */
+  readonly edition: number;
+}
+
+export interface PublishedFilter extends PublishedPlace {
   /** Null for none: requests are answered with an error. */
   readonly configured: ConfiguredFilter | null;
   /** Cells of what it counts, by name. */
@@ -52,24 +58,21 @@ export interface PublishedFilter {
 
 export type DiscoveredNetworkFilter = DiscoveredFilter<ConfiguredNetworkFilter>;
 
-export interface PublishedNetworkFilter {
-  readonly id: number;
+export interface PublishedNetworkFilter extends PublishedPlace {
   /** Null for none: connections are closed. Within it, null for a filter that takes no part. */
   readonly configured: { readonly filter: NetworkFilterSnapshot | null } | null;
 }
 
 export type DiscoveredTerminal = DiscoveredFilter<ConfiguredTerminal>;
 
-export interface PublishedTerminal {
-  readonly id: number;
+export interface PublishedTerminal extends PublishedPlace {
   /** Null for none: connections are closed. */
   readonly configured: { readonly settings: OwnTerminalSettings; readonly parts: TerminalParts } | null;
 }
 
 export type DiscoveredListenerFilter = DiscoveredFilter<ConfiguredListenerFilter>;
 
-export interface PublishedListenerFilter {
-  readonly id: number;
+export interface PublishedListenerFilter extends PublishedPlace {
   /** Null for none: connections are closed. */
   readonly configured: ListenerFilterSnapshot<OwnListenerFilterSettings> | null;
 }

@@ -71,6 +71,7 @@ export type {
   PublishedFilter,
   PublishedListenerFilter,
   PublishedNetworkFilter,
+  PublishedPlace,
   PublishedTerminal,
 } from './discovered-filter.ts';
 export type { DnsResolverSettings } from './dns-resolver.ts';

@@ -6,7 +6,7 @@ import type { RuntimeTexts } from '../base/runtime.ts';
 import type { AccessLogFileSettings } from './access-log.ts';
 import type { HostsUpdate } from './cluster.ts';
 import type { Demand } from './demand.ts';
-import type { PublishedExtension } from './discovered-filter.ts';
+import type { PublishedExtension, PublishedPlace } from './discovered-filter.ts';
 import type { DrainProgress, DrainState } from './drain.ts';
 import type { ListenerSnapshot } from './listener.ts';
 import type { ConsecutiveKind } from './outlier.ts';
@@ -264,6 +264,8 @@ export type WorkerToMain =
       readonly recordAddress: number;
       readonly kind: ConsecutiveKind;
     }
+  /** It can make no filter of what has been published there, and goes on with what there was. */
+  | { readonly type: 'filter-unfit'; readonly place: PublishedPlace; readonly reason: string }
   /** The updates of these generations are in force, and nothing uses what they have removed; in any order. */
   | { readonly type: 'applied'; readonly generations: readonly number[] }
   /** `dropped` traces before this one are missing, because main did not take them in time. */

@@ -7,10 +7,11 @@ import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import type { HttpFilterDefinition, HttpFilterFactory, Proxy as WeirProxy } from '../../src/library/index.ts';
-import type { JsonObject } from '../support/bootstrap.ts';
+import { type JsonObject, socketAddress } from '../support/bootstrap.ts';
 import { bootstrapOf, clusterAt, createProxy } from '../support/embedded.ts';
 import { filteredListener, routeTo } from '../support/embedded-filters.ts';
 import { untilEqual } from '../support/eventually.ts';
+import { type DumpedFilter, FiltersFile, filterResource } from '../support/filters-file.ts';
 
 const MODULE = 'type.googleapis.com/envoy.extensions.filters.http.module.v3.Module';
 const CHUNKED = 'POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n';
@@ -45,7 +46,10 @@ after(() => {
 });
 
 function bootstrap(config: JsonObject = {}) {
-  const filter = { name: 'my.filter', typed_config: { '@type': MODULE, config } };
+  return bootstrapWith({ name: 'my.filter', typed_config: { '@type': MODULE, config } });
+}
+
+function bootstrapWith(filter: JsonObject) {
   const manager = { http_protocol_options: { enable_trailers: true } };
   return bootstrapOf([filteredListener([filter], [routeTo('/')], { manager })], [web]);
 }
@@ -309,5 +313,51 @@ describe('a filter whose configuration goes', () => {
       }),
       /filter my\.filter: onDispose: expected a function, got string/,
     );
+  });
+});
+
+describe('a filter whose configuration comes by discovery', () => {
+  it('and that cannot be made of it goes on as it was, and says so where configurations are listed', async (t) => {
+    const file = new FiltersFile(t);
+    const tell = (version: string, text: string): void =>
+      file.write(version, filterResource({ '@type': MODULE, config: { text } }, 'my.filter'));
+    const create: HttpFilterFactory = (config) => {
+      const { text } = config as { readonly text: string };
+      if (text === 'bad') throw new Error('nothing can be made of that');
+      return () => ({ encodeHeaders: (headers) => void headers.set('by', text) });
+    };
+    tell('1', 'one');
+    const discovery = { config_source: file.source(), type_urls: [MODULE] };
+    const admin = { address: socketAddress('127.0.0.1', 0) };
+    const own = bootstrapWith({ name: 'my.filter', config_discovery: discovery });
+    await using proxy = await createProxy(
+      { ...own, admin },
+      {
+        httpFilters: { 'my.filter': create },
+        concurrency: 2,
+        logLevel: 'off',
+      },
+    );
+    const ask = async (path: string): Promise<string> => (await fetch(`${proxy.admin!.url}${path}`)).text();
+    const failures = async (): Promise<string> =>
+      /\.config_fail: (\d+)/.exec(await ask('/stats?filter=config_fail'))![1]!;
+    const listed = async (): Promise<DumpedFilter> => {
+      const text = await ask('/config_dump?resource=ecds_filters');
+      return (JSON.parse(text) as { readonly configs: readonly DumpedFilter[] }).configs[0]!;
+    };
+    assert.match(await post(proxy), /\r\nby: one\r/);
+    tell('2', 'bad');
+    await untilEqual('2', async () => (await listed()).error_state?.version_info, 'the version that is listed as bad');
+    const { client_status, error_state } = await listed();
+    assert.deepEqual(
+      [client_status, error_state!.details],
+      ['NACKED', 'filter my.filter: nothing can be made of that'],
+    );
+    assert.match(await post(proxy), /\r\nby: one\r/);
+    tell('3', 'three');
+    await untilEqual(true, async () => /\r\nby: three\r/.test(await post(proxy)), 'what the third says');
+    assert.equal((await listed()).error_state, undefined);
+    // Of two workers.
+    assert.equal(await failures(), '1');
   });
 });

@@ -67,6 +67,7 @@ export function openPool(t: TestContext, concurrency = 2) {
     onHostFailed: (...args: unknown[]) => void told.push(['failed', ...args]),
     onHostWanted: (_cluster: string, { port }: { port: number }) => (port === 1 ? ('overflow' as const) : undefined),
     onHostFailedInRow: (...args: unknown[]) => void told.push(['in row', ...args]),
+    onFilterUnfit: (...args: unknown[]) => void told.push(['unfit', ...args]),
     onTapTrace: (...args: unknown[]) => void told.push(['traced', ...args]),
     onTapDropped: (...args: unknown[]) => void told.push(['dropped', ...args]),
     onWorkerLost: (index: number) => void told.push(['lost', index]),

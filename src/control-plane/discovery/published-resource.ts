@@ -60,6 +60,8 @@ export class PublishedResource<
   readonly #count: (event: ResourceEvent) => void;
   readonly #views = new SharedByKey<View<Wanted, Content, Published>>((view) => this.#forget(view));
   readonly #ready = Promise.withResolvers<void>();
+  /** The last that a worker could do nothing with. */
+  #unfit: { readonly resource: ReceivedResource; readonly reason: string } | undefined;
 
   constructor(
     { name, source, statPrefix }: PublishedResourceRequest,
@@ -134,6 +136,20 @@ export class PublishedResource<
     return this.#inForce().map(([, { published }]) => published);
   }
 
+  /**
+   * A worker can do nothing with the one in force, which it is too late to refuse: it is listed and counted as one that may not be, once
+   * for all workers and views, and refused when it comes again. Where a default is in force there is none.
+   * @param id of a view. @param isMeant what the worker speaks of may be in force no longer.
+   */
+  noteUnfit(id: number, isMeant: (published: Published) => boolean, reason: string): void {
+    const { accepted } = this.#resource;
+    if (accepted === undefined || accepted === this.#unfit?.resource) return;
+    const isInForce = this.#inForce().some(([view, { published }]) => view.id === id && isMeant(published));
+    if (!isInForce) return;
+    this.#unfit = { resource: accepted, reason };
+    this.#resource.refuse(accepted, [reason]);
+  }
+
   /** As it is, and as it could not be. */
   dump(): DumpedResource {
     const { accepted, ...others } = this.#resource.dump();
@@ -158,7 +174,10 @@ export class PublishedResource<
   }
 
   #accept(contents: ReadonlyMap<Wanted, Content>, received: ReceivedResource, former?: ReceivedResource): void {
-    if (isSameMessage(received, former)) return;
+    if (isSameMessage(received, former)) {
+      if (former === this.#unfit?.resource) throw new Error(this.#unfit!.reason);
+      return;
+    }
     this.#take(contents, received.message);
     this.#count('taken-over');
     this.#deps.log.info(`${this.#kind.name} ${this.name} has been taken over`);

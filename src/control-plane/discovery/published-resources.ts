@@ -61,6 +61,11 @@ export class PublishedResources<
     return this.#byView.get(id)?.beside;
   }
 
+  /** As of PublishedResource; nothing is noted of a view that has gone, or is another kind's. */
+  noteUnfit(id: number, isMeant: (published: Published) => boolean, reason: string): void {
+    this.#byView.get(id)?.noteUnfit(id, isMeant, reason);
+  }
+
   /** What workers are to know that start now. */
   published(): Iterable<Published> {
     return [...this.#resources].flatMap((resource) => resource.published());

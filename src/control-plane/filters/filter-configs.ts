@@ -7,6 +7,7 @@ import type {
   DiscoveredNetworkFilter,
   DiscoveredTerminal,
   PublishedExtension,
+  PublishedPlace,
 } from '../../snapshot/index.ts';
 import { cleanStatName } from '../../stats/index.ts';
 import type { DumpedResource } from '../discovery/named-resource.ts';
@@ -58,6 +59,11 @@ export class FilterConfigs implements FilterLeases {
     return this.#kinds.flatMap((kind) => [...kind.published()]);
   }
 
+  /** A worker can make no filter of one, though it has been accepted. */
+  noteUnfit({ id, edition }: PublishedPlace, reason: string): void {
+    for (const kind of this.#kinds) kind.noteUnfit(id, (published) => published.edition === edition, reason);
+  }
+
   /** All that there are, and those that could not be had. */
   dump(): DumpedResource[] {
     return this.#kinds.flatMap((kind) => kind.dump());
@@ -75,7 +81,7 @@ export class FilterConfigs implements FilterLeases {
 
   get #kinds(): readonly Pick<
     PublishedResources<object, unknown, PublishedExtension>,
-    'published' | 'dump' | 'failures' | 'close'
+    'published' | 'noteUnfit' | 'dump' | 'failures' | 'close'
   >[] {
     return [this.#http, this.#network, this.#terminal, this.#listener];
   }

@@ -17,10 +17,10 @@ export function httpFilterKind(
   const { discoverable, clusterNames } = deps;
   return filterKind<WantedFilter, ConfiguredFilter, PublishedFilter>(deps, {
     read: (views) => discoverable().httpFilters(views, clusterNames()),
-    prepare: (id, { statPrefix }, configured, holdings) => {
+    prepare: (place, { statPrefix }, configured, holdings) => {
       const scope = holdings.scope(`http.${statPrefix}.`);
       const cells = configured === null ? {} : allocateFilterStats([configured.filter], [], scope, holdings);
-      return { id, configured, cells };
+      return { ...place, configured, cells };
     },
   });
 }

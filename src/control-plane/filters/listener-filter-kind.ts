@@ -14,8 +14,8 @@ export function listenerFilterKind(
   const { discoverable, clusterNames } = deps;
   return filterKind<WantedListenerFilter, ConfiguredListenerFilter, PublishedListenerFilter>(deps, {
     read: (views) => discoverable().listenerFilters(views, clusterNames()),
-    prepare: (id, _wanted, configured, holdings) => ({
-      id,
+    prepare: (place, _wanted, configured, holdings) => ({
+      ...place,
       configured: configured && makeListenerFilter(configured.filter, holdings),
     }),
   });

@@ -14,10 +14,10 @@ export function networkFilterKind(
   const { discoverable, clusterNames } = deps;
   return filterKind<WantedNetworkFilter, ConfiguredNetworkFilter, PublishedNetworkFilter>(deps, {
     read: (views) => discoverable().networkFilters(views, clusterNames()),
-    prepare: (id, _wanted, configured, holdings) => {
-      if (configured === null) return { id, configured: null };
+    prepare: (place, _wanted, configured, holdings) => {
+      if (configured === null) return { ...place, configured: null };
       const { filter } = configured;
-      return { id, configured: { filter: filter === null ? null : makeNetworkFilter(filter, holdings) } };
+      return { ...place, configured: { filter: filter === null ? null : makeNetworkFilter(filter, holdings) } };
     },
   });
 }

@@ -26,10 +26,13 @@ export function terminalFilterKind(
   const warming = new WarmingTerminals(deps, sources);
   const kind = filterKind<WantedTerminal, ConfiguredTerminal, PublishedTerminal>(deps, {
     read: (views) => discoverable().terminalFilters(views, clusterNames()),
-    prepare: (id, { listenerPrefix }, configured, holdings) => {
-      if (configured === null) return { id, configured: null };
+    prepare: (place, { listenerPrefix }, configured, holdings) => {
+      if (configured === null) return { ...place, configured: null };
       const { filter: settings } = configured;
-      return { id, configured: { settings, parts: makeTerminal(settings, listenerPrefix, { ...sources, holdings }) } };
+      return {
+        ...place,
+        configured: { settings, parts: makeTerminal(settings, listenerPrefix, { ...sources, holdings }) },
+      };
     },
   });
   return {

@@ -546,6 +546,7 @@ export class Server {
       onDemand: (demand, answer) => this.#demand(demand, answer),
       onHostFailedInRow: (cluster, recordAddress, kind) =>
         this.clusterManager.hostFailedInRow(cluster, recordAddress, kind),
+      onFilterUnfit: (place, reason) => this.filterConfigs.noteUnfit(place, reason),
       onTapTrace: (to, trace, dropped) => this.taps.traced(to, trace, dropped),
       onTapDropped: (from, count) => this.taps.dropped(from, count),
       onWorkerLost: (index) => this.stats.clearWorker(index),

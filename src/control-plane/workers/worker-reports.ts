@@ -74,6 +74,9 @@ export class WorkerReports {
       case 'outlier':
         this.#service.onHostFailedInRow(message.cluster, message.recordAddress, message.kind);
         break;
+      case 'filter-unfit':
+        this.#service.onFilterUnfit(message.place, message.reason);
+        break;
       case 'applied':
         this.#deps.confirmations.confirmAll(message.generations, worker.index);
         break;

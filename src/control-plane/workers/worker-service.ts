@@ -8,6 +8,7 @@ import type {
   DynamicStatKey,
   HostRefusal,
   PublishedExtension,
+  PublishedPlace,
   PublishedRoutes,
   PublishedScopes,
   TapFile,
@@ -49,6 +50,8 @@ export interface WorkerService {
   readonly onDemand: (demand: Demand, answer: (isThere: boolean) => void) => void;
   /** A host has failed as often in a row as it may. */
   readonly onHostFailedInRow: (cluster: string, recordAddress: number, kind: ConsecutiveKind) => void;
+  /** A worker can make no filter of a configuration that it has been told of. */
+  readonly onFilterUnfit: (place: PublishedPlace, reason: string) => void;
   /** A worker has recorded something for a tap. @param dropped what it could not send before. */
   readonly onTapTrace: (to: number | TapFile, trace: TapTrace, dropped: number) => void;
   readonly onTapDropped: (from: number | 'files', count: number) => void;

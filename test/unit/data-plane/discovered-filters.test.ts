@@ -17,7 +17,8 @@ class Member implements DiscoveredMember<PublishedFilter> {
     return (onGone) => void this.#retired.push(onGone);
   }
 
-  onUnfit(error: unknown): void {
+  onUnfit(error: unknown, published: PublishedFilter | null): void {
+    assert.ok(published !== null && 'bad' in published.cells);
     this.unfit = error;
   }
 
@@ -30,8 +31,9 @@ class Member implements DiscoveredMember<PublishedFilter> {
 function world() {
   const filters = new DiscoveredFilters();
   const gone: string[] = [];
+  let edition = 0;
   const publish = (cell: string): PublishedFilter => {
-    const published = { id: ID, configured: null, cells: { [cell]: 1 } };
+    const published = { id: ID, edition: ++edition, configured: null, cells: { [cell]: 1 } };
     filters.publish(published, () => gone.push(cell));
     return published;
   };

@@ -184,6 +184,27 @@ describe('resources that go to the workers', () => {
     );
   });
 
+  it('that a worker can do nothing with are listed, counted once, and refused when they come again', async () => {
+    const world = new World();
+    const [one, other] = [world.lease(metres), world.lease(feet)];
+    const failures = (): readonly string[] => [...world.resources.failures()].map(({ error }) => error);
+    // Nothing has come, and nobody knows the other.
+    const unfit = ({ id }: { readonly id: number }, value: string, reason = 'is too much'): void =>
+      world.resources.noteUnfit(id, ({ text }) => text.startsWith(value), reason);
+    for (const each of [one, { id: 77 }]) unfit(each, '7', 'comes too early');
+    assert.deepEqual(await world.has('7'), []);
+    assert.deepEqual(failures(), []);
+    for (const each of [one, other, one]) unfit(each, '7');
+    assert.deepEqual([failures(), world.events], [['is too much'], ['taken-over', 'refused']]);
+    assert.deepEqual(await world.has('7'), ['measure m: is too much']);
+    assert.deepEqual([failures(), world.events.length, world.of(one)], [['is too much'], 3, '7 m']);
+    assert.deepEqual(await world.has('8'), []);
+    // A worker that is behind speaks of what is in force no longer.
+    unfit(other, '7');
+    assert.deepEqual([failures(), world.of(one)], [[], '8 m']);
+    assert.deepEqual(await world.has('7'), []);
+  });
+
   it('that find no room leave the one before them, and what had been made of them goes back', async () => {
     const world = new World();
     const [one, other] = [world.lease(metres), world.lease(feet)];

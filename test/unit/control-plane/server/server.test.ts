@@ -238,13 +238,20 @@ describe('a server', () => {
     assert.equal(server.stats.dynamicCell({ scope: 'http.x.', name: 'found' }), cell);
     const failed = t.mock.method(server.clusterManager, 'hostFailed', () => {});
     const inRow = t.mock.method(server.clusterManager, 'hostFailedInRow', () => {});
+    const unfit = t.mock.method(server.filterConfigs, 'noteUnfit', () => {});
     const cleared = t.mock.method(server.stats, 'clearWorker', () => {});
     service.onHostFailed('web', 64);
     service.onHostFailedInRow('api', 128, 'consecutive-gateway-failure');
+    service.onFilterUnfit({ id: 3, edition: 4 }, 'too much');
     service.onWorkerLost(1);
     service.onWorkerRestarted(1);
-    const told = [failed, inRow, cleared].map(({ mock }) => mock.calls.map((call) => [...call.arguments]));
-    assert.deepEqual(told, [[['web', 64]], [['api', 128, 'consecutive-gateway-failure']], [[1]]]);
+    const told = [failed, inRow, unfit, cleared].map(({ mock }) => mock.calls.map((call) => [...call.arguments]));
+    assert.deepEqual(told, [
+      [['web', 64]],
+      [['api', 128, 'consecutive-gateway-failure']],
+      [[{ id: 3, edition: 4 }, 'too much']],
+      [[1]],
+    ]);
     assert.equal(stat('server.worker_restarts'), 1);
   });
 

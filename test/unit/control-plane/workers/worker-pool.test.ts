@@ -309,15 +309,17 @@ describe('the pool of workers', () => {
     assert.deepEqual(messages, ['worker 2 cannot open listener 1 again: gone']);
   });
 
-  it('passes on what workers say of hosts, and answers what they ask', async (t) => {
+  it('passes on what workers say of hosts and filters, and answers what they ask', async (t) => {
     const { start, say, take, told } = openPool(t);
     await start();
     say(1, { type: 'host-failed', cluster: 'web', recordAddress: 8 });
     say(1, { type: 'outlier', cluster: 'web', recordAddress: 8, kind: 'consecutive-5xx' });
+    say(0, { type: 'filter-unfit', place: { id: 3, edition: 4 }, reason: 'too much' });
     say(0, { type: 'host-wanted', cluster: 'web', address: { ...ADDRESS, port: 2 } });
     assert.deepEqual(told, [
       ['failed', 'web', 8],
       ['in row', 'web', 8, 'consecutive-5xx'],
+      ['unfit', { id: 3, edition: 4 }, 'too much'],
     ]);
     assert.deepEqual(take(), []);
     say(0, { type: 'host-wanted', cluster: 'web', address: { ...ADDRESS, port: 1 } });
