@@ -86,8 +86,7 @@ export type RoutesView = Pick<DiscoveredRoutes, 'filters' | 'isOutbound'>;
 let nextScope = 0;
 
 export class DiscoverableResources {
-  /** That of clusters and assignments (ResourceType.scope): no other bootstrap has had it. */
-  readonly scope = `bootstrap ${nextScope++}`;
+  readonly #scope = `bootstrap ${nextScope++}`;
   readonly #conversion: Conversion;
   readonly #extensions: ExtensionManifests;
   readonly #disabled: DisabledExtensions;
@@ -103,6 +102,11 @@ export class DiscoverableResources {
     this.#disabled = disabled;
   }
 
+  /** That of clusters and assignments (ResourceType.scope): no other bootstrap has had it. */
+  get scope(): string {
+    return this.#scope;
+  }
+
   /** For one response. */
   clusters(): ResourceType<ClusterSettings> {
     const scene = this.#scene(this.#conversion.clusters);
@@ -114,7 +118,7 @@ export class DiscoverableResources {
       },
       scene.dnsCaches,
     );
-    return { ...type, scope: this.scope };
+    return { ...type, scope: this.#scope };
   }
 
   /** For one response. @param clusterNames of those that there are. */
@@ -136,7 +140,7 @@ export class DiscoverableResources {
     );
     return {
       ...type,
-      scope: this.scope,
+      scope: this.#scope,
       nameOf: (message) => (message as MessageTypes[typeof ASSIGNMENT_TYPE]).cluster_name,
     };
   }
