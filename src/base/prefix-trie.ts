@@ -35,6 +35,18 @@ export class PrefixTrie<Value extends {}> {
     return found;
   }
 
+  /** The values of all blocks that hold the address, that of the shortest first. */
+  findAll(ip: IpNumber): Value[] {
+    const found: Value[] = [];
+    let node: TrieNode<Value> | undefined = this.#root(ip);
+    for (let index = 0; node !== undefined; index += 1) {
+      if (node.value !== undefined) found.push(node.value);
+      if (index === ip.bitLength) break;
+      node = ip.bit(index) === 0 ? node.zero : node.one;
+    }
+    return found;
+  }
+
   #root(ip: IpNumber): TrieNode<Value> {
     return ip.isIpv4 ? this.#ipv4 : this.#ipv6;
   }

@@ -67,7 +67,7 @@ export {
   replaceField,
 } from './route/header-editor.ts';
 export { compileHeaderTest } from './route/header-matcher.ts';
-export { firstValue as firstQueryValue } from './route/query-matcher.ts';
+export { decodedQueryValue, firstValue as firstQueryValue } from './route/query-matcher.ts';
 export { compileRedirect, type RedirectLocation } from './route/redirect.ts';
 export { findRequestCookie, requestCookie, setCookieText } from './route/request-cookie.ts';
 export { compileRetryPolicy, type RetryPolicy } from './route/retry-policy.ts';

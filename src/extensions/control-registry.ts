@@ -14,6 +14,7 @@ import { HTTP_GRPC_LOG, TCP_GRPC_LOG } from './access_loggers/grpc/config.ts';
 import { OPEN_TELEMETRY_LOG } from './access_loggers/open_telemetry/config.ts';
 import { STDERR_LOG, STDOUT_LOG } from './access_loggers/stream/config.ts';
 import { ADAPTIVE_CONCURRENCY } from './filters.http/adaptive_concurrency/config.ts';
+import { API_KEY_AUTH } from './filters.http/api_key_auth/config.ts';
 import { BANDWIDTH_LIMIT } from './filters.http/bandwidth_limit/config.ts';
 import { BASIC_AUTH_MANIFEST } from './filters.http/basic_auth/config.ts';
 import { BUFFER_MANIFEST } from './filters.http/buffer/config.ts';
@@ -34,6 +35,7 @@ import { GZIP_MANIFEST } from './filters.http/gzip/config.ts';
 import { HEADER_MUTATION } from './filters.http/header_mutation/config.ts';
 import { HEADER_TO_METADATA } from './filters.http/header_to_metadata/config.ts';
 import { HEALTH_CHECK } from './filters.http/health_check/config.ts';
+import { IP_TAGGING } from './filters.http/ip_tagging/config.ts';
 import { JWT_AUTHN } from './filters.http/jwt_authn/config.ts';
 import { LOCAL_RATE_LIMIT } from './filters.http/local_ratelimit/config.ts';
 import { LUA_MANIFEST } from './filters.http/lua/config.ts';
@@ -72,6 +74,7 @@ const MODULE = 'proxy.extensions.filters.http.module.v3.Module';
 const HTTP_FILTERS: HttpFilterManifests = {
   'proxy.extensions.common.matching.v3.ExtensionWithMatcher': MATCH_DELEGATE,
   'proxy.extensions.filters.http.adaptive_concurrency.v3.AdaptiveConcurrency': ADAPTIVE_CONCURRENCY,
+  'proxy.extensions.filters.http.api_key_auth.v3.ApiKeyAuth': API_KEY_AUTH,
   'proxy.extensions.filters.http.bandwidth_limit.v3.BandwidthLimit': BANDWIDTH_LIMIT,
   'proxy.extensions.filters.http.basic_auth.v3.BasicAuth': BASIC_AUTH_MANIFEST,
   'proxy.extensions.filters.http.buffer.v3.Buffer': BUFFER_MANIFEST,
@@ -92,6 +95,7 @@ const HTTP_FILTERS: HttpFilterManifests = {
   'proxy.extensions.filters.http.header_mutation.v3.HeaderMutation': HEADER_MUTATION,
   'proxy.extensions.filters.http.header_to_metadata.v3.Config': HEADER_TO_METADATA,
   'proxy.extensions.filters.http.health_check.v3.HealthCheck': HEALTH_CHECK,
+  'proxy.extensions.filters.http.ip_tagging.v3.IPTagging': IP_TAGGING,
   'proxy.extensions.filters.http.jwt_authn.v3.JwtAuthentication': JWT_AUTHN,
   'proxy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit': LOCAL_RATE_LIMIT,
   'proxy.extensions.filters.http.lua.v3.Lua': LUA_MANIFEST,

@@ -10,6 +10,7 @@ import type {
 import { HTTP_GRPC_LOGGER, TCP_GRPC_LOGGER } from './access_loggers/grpc/logger.ts';
 import { OPEN_TELEMETRY_LOGGER } from './access_loggers/open_telemetry/logger.ts';
 import { ADAPTIVE_CONCURRENCY_FILTER } from './filters.http/adaptive_concurrency/filter.ts';
+import { API_KEY_AUTH_FILTER } from './filters.http/api_key_auth/filter.ts';
 import { BANDWIDTH_LIMIT_FILTER } from './filters.http/bandwidth_limit/filter.ts';
 import { BASIC_AUTH_FILTER } from './filters.http/basic_auth/filter.ts';
 import { BUFFER_FILTER } from './filters.http/buffer/filter.ts';
@@ -29,6 +30,7 @@ import { GRPC_WEB_FILTER } from './filters.http/grpc_web/filter.ts';
 import { HEADER_MUTATION_FILTER } from './filters.http/header_mutation/filter.ts';
 import { HEADER_TO_METADATA_FILTER } from './filters.http/header_to_metadata/filter.ts';
 import { HEALTH_CHECK_FILTER } from './filters.http/health_check/filter.ts';
+import { IP_TAGGING_FILTER } from './filters.http/ip_tagging/filter.ts';
 import { JWT_AUTHN_FILTER } from './filters.http/jwt_authn/filter.ts';
 import { LOCAL_RATE_LIMIT_FILTER } from './filters.http/local_ratelimit/filter.ts';
 import { LUA_FILTER } from './filters.http/lua/filter.ts';
@@ -58,6 +60,7 @@ import { ZIPKIN_TRACER } from './tracers/zipkin/tracer.ts';
 
 export const HTTP_FILTERS: HttpFilterRegistry = {
   'filters.http.adaptive_concurrency': ADAPTIVE_CONCURRENCY_FILTER,
+  'filters.http.api_key_auth': API_KEY_AUTH_FILTER,
   'filters.http.bandwidth_limit': BANDWIDTH_LIMIT_FILTER,
   'filters.http.basic_auth': BASIC_AUTH_FILTER,
   'filters.http.buffer': BUFFER_FILTER,
@@ -77,6 +80,7 @@ export const HTTP_FILTERS: HttpFilterRegistry = {
   'filters.http.header_mutation': HEADER_MUTATION_FILTER,
   'filters.http.header_to_metadata': HEADER_TO_METADATA_FILTER,
   'filters.http.health_check': HEALTH_CHECK_FILTER,
+  'filters.http.ip_tagging': IP_TAGGING_FILTER,
   'filters.http.jwt_authn': JWT_AUTHN_FILTER,
   'filters.http.local_ratelimit': LOCAL_RATE_LIMIT_FILTER,
   'filters.http.lua': LUA_FILTER,

@@ -92,6 +92,11 @@ const HTTP_FILTERS: Rows = [
   row(`${HTTP}.router.v3.Router`, 'filters.http.router', 'router'),
   row(`${HTTP}.health_check.v3.HealthCheck`, 'filters.http.health_check', 'health_check'),
   row(`${HTTP}.fault.v3.HTTPFault`, 'filters.http.fault', 'fault'),
+  perRoute(
+    `${HTTP}.api_key_auth.v3.ApiKeyAuthPerRoute`,
+    row(`${HTTP}.api_key_auth.v3.ApiKeyAuth`, 'filters.http.api_key_auth'),
+  ),
+  row(`${HTTP}.ip_tagging.v3.IPTagging`, 'filters.http.ip_tagging', 'ip_tagging'),
   perRoute(`${HTTP}.cors.v3.CorsPolicy`, row(`${HTTP}.cors.v3.Cors`, 'filters.http.cors', 'cors')),
   perRoute(`${HTTP}.buffer.v3.BufferPerRoute`, row(`${HTTP}.buffer.v3.Buffer`, 'filters.http.buffer', 'buffer')),
   row(`${HTTP}.gzip.v3.Gzip`, 'filters.http.gzip', 'gzip'),

@@ -13,6 +13,8 @@ export class ProxyHeaders {
   readonly isTimeoutRetry: string;
   readonly downstreamServiceCluster: string;
   readonly downstreamServiceNode: string;
+  /** Blocks of addresses that the client is in. */
+  readonly ipTags: string;
   readonly internalName: string;
   readonly internal: PreparedLines;
   /** Nearly every request is a first attempt. */
@@ -58,6 +60,7 @@ export class ProxyHeaders {
     this.healthCheckedCluster = `${prefix}-upstream-healthchecked-cluster`;
     this.downstreamServiceCluster = `${prefix}-downstream-service-cluster`;
     this.downstreamServiceNode = `${prefix}-downstream-service-node`;
+    this.ipTags = `${prefix}-ip-tags`;
     this.internalName = `${prefix}-internal`;
     this.internal = new PreparedLines([`${this.internalName}: true`]);
     this.firstAttempt = new PreparedLines([`${this.attemptCount}: 1`]);

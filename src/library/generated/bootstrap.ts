@@ -33,6 +33,8 @@ export type AnyConfig =
   | Typed<'extensions.filters.http.router.v3.Router', Router>
   | Typed<'extensions.filters.http.health_check.v3.HealthCheck', HealthCheckHealthCheck>
   | Typed<'extensions.filters.http.fault.v3.HTTPFault', HTTPFault>
+  | Typed<'extensions.filters.http.api_key_auth.v3.ApiKeyAuth', ApiKeyAuth>
+  | Typed<'extensions.filters.http.ip_tagging.v3.IPTagging', IPTagging>
   | Typed<'extensions.filters.http.cors.v3.Cors', Cors>
   | Typed<'extensions.filters.http.buffer.v3.Buffer', Buffer>
   | Typed<'extensions.filters.http.gzip.v3.Gzip', GzipGzip>
@@ -126,6 +128,8 @@ export type FiltersHttpConfig =
   | Typed<'extensions.filters.http.router.v3.Router', Router>
   | Typed<'extensions.filters.http.health_check.v3.HealthCheck', HealthCheckHealthCheck>
   | Typed<'extensions.filters.http.fault.v3.HTTPFault', HTTPFault>
+  | Typed<'extensions.filters.http.api_key_auth.v3.ApiKeyAuth', ApiKeyAuth>
+  | Typed<'extensions.filters.http.ip_tagging.v3.IPTagging', IPTagging>
   | Typed<'extensions.filters.http.cors.v3.Cors', Cors>
   | Typed<'extensions.filters.http.buffer.v3.Buffer', Buffer>
   | Typed<'extensions.filters.http.gzip.v3.Gzip', GzipGzip>
@@ -164,6 +168,8 @@ export type FiltersHttpPerRouteConfig =
   | Typed<'extensions.filters.http.router.v3.Router', Router>
   | Typed<'extensions.filters.http.health_check.v3.HealthCheck', HealthCheckHealthCheck>
   | Typed<'extensions.filters.http.fault.v3.HTTPFault', HTTPFault>
+  | Typed<'extensions.filters.http.api_key_auth.v3.ApiKeyAuthPerRoute', ApiKeyAuthPerRoute>
+  | Typed<'extensions.filters.http.ip_tagging.v3.IPTagging', IPTagging>
   | Typed<'extensions.filters.http.cors.v3.CorsPolicy', CorsCorsPolicy>
   | Typed<'extensions.filters.http.buffer.v3.BufferPerRoute', BufferPerRoute>
   | Typed<'extensions.filters.http.gzip.v3.Gzip', GzipGzip>
@@ -465,6 +471,24 @@ export interface ApiConfigSource {
   readonly transportApiVersion?: 'AUTO' | 'V2' | 'V3' | undefined;
   readonly config_validators?: readonly ConfigCoreTypedExtensionConfig[] | undefined;
   readonly configValidators?: readonly ConfigCoreTypedExtensionConfig[] | undefined;
+}
+
+/** proxy.extensions.filters.http.api_key_auth.v3.ApiKeyAuth */
+export interface ApiKeyAuth {
+  readonly credentials?: readonly Credential[] | undefined;
+  readonly key_sources?: readonly KeySource[] | undefined;
+  readonly keySources?: readonly KeySource[] | undefined;
+  readonly forwarding?: Forwarding | undefined;
+}
+
+/** proxy.extensions.filters.http.api_key_auth.v3.ApiKeyAuthPerRoute */
+export interface ApiKeyAuthPerRoute {
+  readonly credentials?: readonly Credential[] | undefined;
+  readonly key_sources?: readonly KeySource[] | undefined;
+  readonly keySources?: readonly KeySource[] | undefined;
+  readonly allowed_clients?: readonly string[] | undefined;
+  readonly allowedClients?: readonly string[] | undefined;
+  readonly forwarding?: Forwarding | undefined;
 }
 
 /** proxy.config.listener.v3.ApiListener */
@@ -1747,6 +1771,12 @@ export interface CorsCorsPolicy {
   readonly forwardNotMatchingPreflights?: boolean | undefined;
 }
 
+/** proxy.extensions.filters.http.api_key_auth.v3.Credential */
+export interface Credential {
+  readonly key?: string | undefined;
+  readonly client?: string | undefined;
+}
+
 /** proxy.extensions.filters.http.csrf.v3.CsrfPolicy */
 export interface CsrfPolicy {
   readonly filter_enabled?: RuntimeFractionalPercent | undefined;
@@ -2346,6 +2376,13 @@ export interface ForwardProtoConfig {
   readonly httpsDestinationPorts?: readonly number[] | undefined;
   readonly http_destination_ports?: readonly number[] | undefined;
   readonly httpDestinationPorts?: readonly number[] | undefined;
+}
+
+/** proxy.extensions.filters.http.api_key_auth.v3.Forwarding */
+export interface Forwarding {
+  readonly header?: string | undefined;
+  readonly hide_credentials?: boolean | undefined;
+  readonly hideCredentials?: boolean | undefined;
 }
 
 /** proxy.type.v3.FractionalPercent */
@@ -3484,6 +3521,30 @@ export interface HystrixSink {
   readonly numBuckets?: Int64 | undefined;
 }
 
+/** proxy.extensions.filters.http.ip_tagging.v3.IPTagging */
+export interface IPTagging {
+  readonly request_type?: 'BOTH' | 'INTERNAL' | 'EXTERNAL' | undefined;
+  readonly requestType?: 'BOTH' | 'INTERNAL' | 'EXTERNAL' | undefined;
+  readonly ip_tags?: readonly IPTagging_IPTag[] | undefined;
+  readonly ipTags?: readonly IPTagging_IPTag[] | undefined;
+  readonly ip_tag_header?: IPTagging_IpTagHeader | undefined;
+  readonly ipTagHeader?: IPTagging_IpTagHeader | undefined;
+}
+
+/** proxy.extensions.filters.http.ip_tagging.v3.IPTagging.IPTag */
+export interface IPTagging_IPTag {
+  readonly ip_tag_name?: string | undefined;
+  readonly ipTagName?: string | undefined;
+  readonly ip_list?: readonly CidrRange[] | undefined;
+  readonly ipList?: readonly CidrRange[] | undefined;
+}
+
+/** proxy.extensions.filters.http.ip_tagging.v3.IPTagging.IpTagHeader */
+export interface IPTagging_IpTagHeader {
+  readonly header?: string | undefined;
+  readonly action?: 'SANITIZE' | 'APPEND_IF_EXISTS_OR_ADD' | undefined;
+}
+
 /** proxy.extensions.resource_monitors.injected_resource.v3.InjectedResourceConfig */
 export interface InjectedResourceConfig {
   readonly filename?: string | undefined;
@@ -3658,6 +3719,13 @@ export interface KeepaliveSettings {
   readonly intervalJitter?: Percent | undefined;
   readonly connection_idle_interval?: Duration | undefined;
   readonly connectionIdleInterval?: Duration | undefined;
+}
+
+/** proxy.extensions.filters.http.api_key_auth.v3.KeySource */
+export interface KeySource {
+  readonly header?: string | undefined;
+  readonly query?: string | undefined;
+  readonly cookie?: string | undefined;
 }
 
 /** proxy.config.core.v3.KeyValueAppend */

@@ -721,6 +721,19 @@ export const Config_ValueEncode = {
   BASE64: 1,
 } as const;
 
+/** proxy.extensions.filters.http.ip_tagging.v3.IPTagging.RequestType */
+export const IPTagging_RequestType = {
+  BOTH: 0,
+  INTERNAL: 1,
+  EXTERNAL: 2,
+} as const;
+
+/** proxy.extensions.filters.http.ip_tagging.v3.IPTagging.IpTagHeader.HeaderAction */
+export const IPTagging_IpTagHeader_HeaderAction = {
+  SANITIZE: 0,
+  APPEND_IF_EXISTS_OR_ADD: 1,
+} as const;
+
 /** proxy.extensions.filters.http.ratelimit.v3.RateLimit.XRateLimitHeadersRFCVersion */
 export const RateLimit_XRateLimitHeadersRFCVersion = {
   OFF: 0,

@@ -4247,6 +4247,40 @@ export interface AdaptiveConcurrency {
   readonly concurrency_controller_config?: 'gradient_controller_config';
 }
 
+/** proxy.extensions.filters.http.api_key_auth.v3.ApiKeyAuth */
+export interface ApiKeyAuth {
+  credentials: Credential[];
+  key_sources: KeySource[];
+  forwarding: Forwarding | null;
+}
+
+/** proxy.extensions.filters.http.api_key_auth.v3.ApiKeyAuthPerRoute */
+export interface ApiKeyAuthPerRoute {
+  credentials: Credential[];
+  key_sources: KeySource[];
+  allowed_clients: string[];
+  forwarding: Forwarding | null;
+}
+
+/** proxy.extensions.filters.http.api_key_auth.v3.Credential */
+export interface Credential {
+  key: string;
+  client: string;
+}
+
+/** proxy.extensions.filters.http.api_key_auth.v3.KeySource */
+export interface KeySource {
+  header: string;
+  query: string;
+  cookie: string;
+}
+
+/** proxy.extensions.filters.http.api_key_auth.v3.Forwarding */
+export interface Forwarding {
+  header: string;
+  hide_credentials: boolean;
+}
+
 /** proxy.extensions.filters.http.bandwidth_limit.v3.BandwidthLimit */
 export interface BandwidthLimit {
   stat_prefix: string;
@@ -4687,6 +4721,25 @@ export interface HealthCheckHealthCheck {
   cache_time: Duration | null;
   cluster_min_healthy_percentages: { [key: string]: Percent };
   headers: HeaderMatcher[];
+}
+
+/** proxy.extensions.filters.http.ip_tagging.v3.IPTagging */
+export interface IPTagging {
+  request_type: number;
+  ip_tags: IPTagging_IPTag[];
+  ip_tag_header: IPTagging_IpTagHeader | null;
+}
+
+/** proxy.extensions.filters.http.ip_tagging.v3.IPTagging.IPTag */
+export interface IPTagging_IPTag {
+  ip_tag_name: string;
+  ip_list: CidrRange[];
+}
+
+/** proxy.extensions.filters.http.ip_tagging.v3.IPTagging.IpTagHeader */
+export interface IPTagging_IpTagHeader {
+  header: string;
+  action: number;
 }
 
 /** proxy.extensions.filters.http.jwt_authn.v3.JwtProvider */
@@ -7026,6 +7079,11 @@ export interface MessageTypes {
   'proxy.extensions.filters.http.adaptive_concurrency.v3.GradientControllerConfig.ConcurrencyLimitCalculationParams': GradientControllerConfig_ConcurrencyLimitCalculationParams;
   'proxy.extensions.filters.http.adaptive_concurrency.v3.GradientControllerConfig.MinimumRTTCalculationParams': GradientControllerConfig_MinimumRTTCalculationParams;
   'proxy.extensions.filters.http.adaptive_concurrency.v3.AdaptiveConcurrency': AdaptiveConcurrency;
+  'proxy.extensions.filters.http.api_key_auth.v3.ApiKeyAuth': ApiKeyAuth;
+  'proxy.extensions.filters.http.api_key_auth.v3.ApiKeyAuthPerRoute': ApiKeyAuthPerRoute;
+  'proxy.extensions.filters.http.api_key_auth.v3.Credential': Credential;
+  'proxy.extensions.filters.http.api_key_auth.v3.KeySource': KeySource;
+  'proxy.extensions.filters.http.api_key_auth.v3.Forwarding': Forwarding;
   'proxy.extensions.filters.http.bandwidth_limit.v3.BandwidthLimit': BandwidthLimit;
   'proxy.extensions.filters.http.bandwidth_limit.v3.BandwidthLimit.NamedBucketConfiguration': BandwidthLimit_NamedBucketConfiguration;
   'proxy.extensions.filters.http.bandwidth_limit.v3.BandwidthLimit.NamedBucketSelector': BandwidthLimit_NamedBucketSelector;
@@ -7079,6 +7137,9 @@ export interface MessageTypes {
   'proxy.extensions.filters.http.header_to_metadata.v3.Config.KeyValuePair': Config_KeyValuePair;
   'proxy.extensions.filters.http.header_to_metadata.v3.Config.Rule': Config_Rule;
   'proxy.extensions.filters.http.health_check.v3.HealthCheck': HealthCheckHealthCheck;
+  'proxy.extensions.filters.http.ip_tagging.v3.IPTagging': IPTagging;
+  'proxy.extensions.filters.http.ip_tagging.v3.IPTagging.IPTag': IPTagging_IPTag;
+  'proxy.extensions.filters.http.ip_tagging.v3.IPTagging.IpTagHeader': IPTagging_IpTagHeader;
   'proxy.extensions.filters.http.jwt_authn.v3.JwtProvider': JwtProvider;
   'proxy.extensions.filters.http.jwt_authn.v3.JwtProvider.NormalizePayload': JwtProvider_NormalizePayload;
   'proxy.extensions.filters.http.jwt_authn.v3.JwtCacheConfig': JwtCacheConfig;
