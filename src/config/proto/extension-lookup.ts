@@ -14,7 +14,10 @@ export interface ExtensionSlot {
   readonly field: string;
   /** Inside a cluster: decides which of two messages a TLS transport socket means. */
   readonly isUpstream: boolean;
-  /** One of a list of which the first that this build has counts: one that nobody knows makes room for the next. */
+  /**
+   * One of a list of which the first that this build has counts: one that nobody knows makes room for the next. Or one in a field that is
+   * left out whatever it holds.
+   */
   readonly isChoice: boolean;
   /** `is_optional`: one that nobody knows is left out. */
   readonly isOptional: boolean;

@@ -30,6 +30,13 @@ const MAX_PATH_SEGMENTS = 1000;
 const CLUSTER = '.proxy.config.cluster.v3.Cluster';
 /** Holds one of several extensions. */
 const CHOICE = '.proxy.config.cluster.v3.LoadBalancingPolicy.Policy';
+/** Fields that no build of this proxy implements, and warns of as a whole: whatever extension stands there, it is left out with them. */
+const LEFT_OUT: ReadonlySet<string> = new Set([
+  '.proxy.config.bootstrap.v3.Bootstrap xds_config_tracker_extension',
+  '.proxy.config.bootstrap.v3.Bootstrap xds_delegate_extension',
+  '.proxy.config.rbac.v3.RBAC.AuditLoggingOptions.AuditLoggerConfig audit_logger',
+  '.proxy.config.route.v3.RouteAction early_data_policy',
+]);
 
 export interface ReadContextOptions {
   readonly schema: ProtoSchema;
@@ -89,7 +96,15 @@ export class ReadContext {
   slot(field: string, isOptional = false): ExtensionSlot {
     const holder = this.#holders.at(-1)!.fullName.slice(1);
     const isUpstream = this.#holders.some((type) => type.fullName === CLUSTER);
-    return { holder, field, isUpstream, isChoice: this.#holders.at(-2)?.fullName === CHOICE, isOptional };
+    const around = this.#holders.at(-2)?.fullName;
+    const isLeftOut = around !== undefined && LEFT_OUT.has(`${around} ${this.#fieldAround()}`);
+    return { holder, field, isUpstream, isChoice: around === CHOICE || isLeftOut, isOptional };
+  }
+
+  /** The name of the field that holds the message around. */
+  #fieldAround(): PathSegment | undefined {
+    const last = this.#path.at(-1);
+    return last === 'typed_config' ? this.#path.at(-2) : last;
   }
 
   /** How a fault calls a value that has been written here. */

@@ -181,6 +181,24 @@ describe('an extension that is not there', () => {
     });
   }
 
+  it('stands without an error in fields that are left out whatever they hold', () => {
+    const magic = { name: 'magic', typed_config: type('acme.Magic', { spell: 'open' }) };
+    const rules = { policies: {}, audit_logging_options: { logger_configs: [{ audit_logger: magic }] } };
+    const cases: Readonly<Record<string, JsonObject>> = {
+      early_data_policy: ofRoute({ route: { cluster: 'web', early_data_policy: magic } }),
+      audit_logging_options: withHttpFilter('rbac', 'envoy.extensions.filters.http.rbac.v3.RBAC', { rules }),
+      xds_delegate_extension: { xds_delegate_extension: magic },
+      xds_config_tracker_extension: { xds_config_tracker_extension: magic },
+    };
+    for (const [field, bootstrap] of Object.entries(cases)) {
+      const result = load(bootstrap);
+      assert.deepEqual(faultTexts(result, 'error'), [], field);
+      const [warning = '', ...others] = faultTexts(result, 'warning');
+      assert.match(warning, new RegExp(`${field}: ${field} is not supported by this build; `));
+      assert.deepEqual(others, []);
+    }
+  });
+
   it('has types of its own, which lead to nothing that is there', () => {
     for (const { names, types } of lackingExtensions()) {
       for (const each of types) assert.equal(protoSchema().find(each), undefined, `${names[0]}: ${each}`);
