@@ -160,6 +160,12 @@ export const LACKING: Readonly<Partial<Record<ExtensionCategory, readonly Lackin
 /** In fields that tell no category. */
 const PARTS: readonly LackingExtension[] = [
   byType(
+    'grpc_credentials',
+    'tokens of the cloud are not fetched: say ssl_credentials and access_token, or name a cluster in envoy_grpc whose server does that',
+    'config.grpc_credential',
+    'extensions.grpc_credentials',
+  ),
+  byType(
     'access_loggers.extension_filters.cel',
     `${NO_CEL}; the other filters ask for statuses, flags, headers, durations and metadata`,
     'extensions.access_loggers.filters.cel',

@@ -30,10 +30,12 @@ const MAX_PATH_SEGMENTS = 1000;
 const CLUSTER = '.proxy.config.cluster.v3.Cluster';
 /** Holds one of several extensions. */
 const CHOICE = '.proxy.config.cluster.v3.LoadBalancingPolicy.Policy';
-/** Fields that no build of this proxy implements, and warns of as a whole: whatever extension stands there, it is left out with them. */
+/** Fields that are left out, or the extensions in them, with a warning, whatever extension stands there. */
 const LEFT_OUT: ReadonlySet<string> = new Set([
   '.proxy.config.bootstrap.v3.Bootstrap xds_config_tracker_extension',
   '.proxy.config.bootstrap.v3.Bootstrap xds_delegate_extension',
+  // What they add to formats is unknown there.
+  '.proxy.config.core.v3.SubstitutionFormatString formatters',
   '.proxy.config.rbac.v3.RBAC.AuditLoggingOptions.AuditLoggerConfig audit_logger',
   '.proxy.config.route.v3.RouteAction early_data_policy',
 ]);
@@ -101,10 +103,9 @@ export class ReadContext {
     return { holder, field, isUpstream, isChoice: around === CHOICE || isLeftOut, isOptional };
   }
 
-  /** The name of the field that holds the message around. */
+  /** The name of the field that holds the message around, or a list of such messages. */
   #fieldAround(): PathSegment | undefined {
-    const last = this.#path.at(-1);
-    return last === 'typed_config' ? this.#path.at(-2) : last;
+    return this.#path.findLast((segment) => typeof segment === 'string' && segment !== 'typed_config');
   }
 
   /** How a fault calls a value that has been written here. */

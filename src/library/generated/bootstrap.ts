@@ -893,6 +893,10 @@ export interface CheckSettings {
   readonly disableRequestBodyBuffering?: boolean | undefined;
   readonly with_request_body?: BufferSettings | undefined;
   readonly withRequestBody?: BufferSettings | undefined;
+  readonly grpc_service?: GrpcService | undefined;
+  readonly grpcService?: GrpcService | undefined;
+  readonly http_service?: ExtAuthzHttpService | undefined;
+  readonly httpService?: ExtAuthzHttpService | undefined;
 }
 
 /** proxy.config.core.v3.CidrRange */
@@ -2796,6 +2800,24 @@ export interface HeaderMutationPerRoute {
   readonly mutations?: Mutations | undefined;
 }
 
+/** proxy.config.common.mutation_rules.v3.HeaderMutationRules */
+export interface HeaderMutationRules {
+  readonly allow_all_routing?: boolean | undefined;
+  readonly allowAllRouting?: boolean | undefined;
+  readonly allow_envoy?: boolean | undefined;
+  readonly allowEnvoy?: boolean | undefined;
+  readonly disallow_system?: boolean | undefined;
+  readonly disallowSystem?: boolean | undefined;
+  readonly disallow_all?: boolean | undefined;
+  readonly disallowAll?: boolean | undefined;
+  readonly allow_expression?: ProxyTypeMatcherRegexMatcher | undefined;
+  readonly allowExpression?: ProxyTypeMatcherRegexMatcher | undefined;
+  readonly disallow_expression?: ProxyTypeMatcherRegexMatcher | undefined;
+  readonly disallowExpression?: ProxyTypeMatcherRegexMatcher | undefined;
+  readonly disallow_is_error?: boolean | undefined;
+  readonly disallowIsError?: boolean | undefined;
+}
+
 /** proxy.extensions.filters.http.header_to_metadata.v3.Config */
 export interface HeaderToMetadataConfig {
   readonly request_rules?: readonly Config_Rule[] | undefined;
@@ -3271,6 +3293,8 @@ export interface HttpExtAuthzExtAuthz {
   readonly validateMutations?: boolean | undefined;
   readonly disallowed_headers?: ListStringMatcher | undefined;
   readonly disallowedHeaders?: ListStringMatcher | undefined;
+  readonly decoder_header_mutation_rules?: HeaderMutationRules | undefined;
+  readonly decoderHeaderMutationRules?: HeaderMutationRules | undefined;
   readonly enable_dynamic_metadata_ingestion?: boolean | undefined;
   readonly enableDynamicMetadataIngestion?: boolean | undefined;
   readonly filter_metadata?: JsonObject | undefined;

@@ -3129,6 +3129,17 @@ export interface MutationRulesHeaderMutation {
   readonly action?: 'remove' | 'append';
 }
 
+/** proxy.config.common.mutation_rules.v3.HeaderMutationRules */
+export interface HeaderMutationRules {
+  allow_all_routing: BoolValue | null;
+  allow_envoy: BoolValue | null;
+  disallow_system: BoolValue | null;
+  disallow_all: BoolValue | null;
+  allow_expression: ProxyTypeMatcherRegexMatcher | null;
+  disallow_expression: ProxyTypeMatcherRegexMatcher | null;
+  disallow_is_error: BoolValue | null;
+}
+
 /** proxy.config.rbac.v3.RBAC */
 export interface ConfigRbacRBAC {
   action: number;
@@ -4512,6 +4523,7 @@ export interface HttpExtAuthzExtAuthz {
   encode_raw_headers: boolean;
   validate_mutations: boolean;
   disallowed_headers: ListStringMatcher | null;
+  decoder_header_mutation_rules: HeaderMutationRules | null;
   enable_dynamic_metadata_ingestion: BoolValue | null;
   filter_metadata: Struct | null;
   emit_filter_state_stats: boolean;
@@ -4561,6 +4573,9 @@ export interface CheckSettings {
   context_extensions: { [key: string]: string };
   disable_request_body_buffering: boolean;
   with_request_body: BufferSettings | null;
+  grpc_service: GrpcService | null;
+  http_service: ExtAuthzHttpService | null;
+  readonly service_override?: 'grpc_service' | 'http_service';
 }
 
 /** proxy.extensions.filters.http.fault.v3.FaultAbort */
@@ -6922,6 +6937,7 @@ export interface MessageTypes {
   'proxy.config.tap.v3.HttpGenericBodyMatch': HttpGenericBodyMatch;
   'proxy.config.tap.v3.HttpGenericBodyMatch.GenericTextMatch': HttpGenericBodyMatch_GenericTextMatch;
   'proxy.config.common.mutation_rules.v3.HeaderMutation': MutationRulesHeaderMutation;
+  'proxy.config.common.mutation_rules.v3.HeaderMutationRules': HeaderMutationRules;
   'proxy.config.rbac.v3.RBAC': ConfigRbacRBAC;
   'proxy.config.rbac.v3.RBAC.AuditLoggingOptions': RBAC_AuditLoggingOptions;
   'proxy.config.rbac.v3.RBAC.AuditLoggingOptions.AuditLoggerConfig': RBAC_AuditLoggingOptions_AuditLoggerConfig;

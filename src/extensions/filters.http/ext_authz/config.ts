@@ -14,6 +14,7 @@ import {
   supported,
   supportedWhole,
   valueOr,
+  warned,
 } from '../../../config/index.ts';
 import type { StringMatch } from '../../../snapshot/index.ts';
 import { convertGrpcTarget } from '../../grpc-service-config.ts';
@@ -41,6 +42,7 @@ const DEFAULT_TIMEOUT_MS = 200;
 const FORBIDDEN = 403;
 /** Number of ApiVersion; a field rule refuses others. */
 const V2 = 1;
+const ONE_SERVICE = 'write another ext_authz filter with this service, and turn off one of them by route';
 const NO_TYPES = 'this build has no typed metadata';
 
 export const EXT_AUTHZ_MANIFEST: HttpFilterManifest = {
@@ -74,7 +76,10 @@ export const EXT_AUTHZ_MANIFEST: HttpFilterManifest = {
         disallowed_headers: supported(),
         enable_dynamic_metadata_ingestion: supported(),
         filter_metadata: rejected('context_extensions of routes say something to the service'),
-        emit_filter_state_stats: rejected('stats and spans of its cluster tell how long a service takes'),
+        emit_filter_state_stats: warned('stats and spans of its cluster tell how long a service takes'),
+        decoder_header_mutation_rules: rejected(
+          'the service is trusted with all headers but those that frame messages; it has to leave alone what it may not change',
+        ),
       },
     },
     [`${PACKAGE}.BufferSettings`]: {
@@ -112,6 +117,8 @@ export const EXT_AUTHZ_MANIFEST: HttpFilterManifest = {
         context_extensions: supported(),
         disable_request_body_buffering: supported(),
         with_request_body: supported(),
+        grpc_service: rejected(ONE_SERVICE),
+        http_service: rejected(ONE_SERVICE),
       },
     },
     'proxy.type.v3.HttpStatus': { otherwise: rejected(), fields: { code: supported() } },

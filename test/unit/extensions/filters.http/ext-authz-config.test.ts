@@ -139,8 +139,8 @@ describe('the settings of an authorization service', () => {
     ],
     [
       'what this build lacks',
-      { http_service: HTTP, emit_filter_state_stats: true },
-      /^emit_filter_state_stats: .*spans/,
+      { http_service: HTTP, decoder_header_mutation_rules: { disallow_all: true } },
+      /^decoder_header_mutation_rules: .* trusted/,
     ],
   ] as const) {
     test(`are refused by the name of the field: ${what}`, () => {
