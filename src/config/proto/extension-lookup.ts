@@ -19,6 +19,8 @@ export interface ExtensionSlot {
    * left out whatever it holds.
    */
   readonly isChoice: boolean;
+  /** The field around it is refused whatever it holds, with a reason of its own. */
+  readonly isRefused: boolean;
   /** `is_optional`: one that nobody knows is left out. */
   readonly isOptional: boolean;
 }
@@ -68,6 +70,8 @@ export function mayBeUnknown(slot: ExtensionSlot, name: string | undefined, type
   if (slot.isOptional) return true;
   if (name === undefined) return false;
   if (slot.isChoice) return true;
+  // What is known of the extension itself says more still.
+  if (slot.isRefused && findLacking(typeUrl) === undefined) return true;
   const place = extensionPlace(slot.holder, slot.field, slot.isUpstream);
   if (place === undefined) return false;
   const lacking = findLacking(typeUrl)?.names[0] ?? '';

@@ -40,6 +40,19 @@ const LEFT_OUT: ReadonlySet<string> = new Set([
   '.proxy.config.route.v3.RouteAction early_data_policy',
 ]);
 
+/** Fields that are refused with a reason of their own, which says more than that nobody knows the extension there. */
+export const REFUSED_WITH_REASON: readonly string[] = [
+  '.proxy.config.core.v3.ApiConfigSource config_validators',
+  '.proxy.config.rbac.v3.Permission matcher',
+  '.proxy.config.rbac.v3.Principal custom',
+  '.proxy.extensions.http.custom_response.redirect_policy.v3.RedirectPolicy modify_request_headers_action',
+  '.proxy.extensions.transport_sockets.tls.v3.CertificateValidationContext custom_validator_config',
+  '.proxy.extensions.transport_sockets.tls.v3.CommonTlsContext custom_handshaker',
+  '.proxy.extensions.transport_sockets.tls.v3.CommonTlsContext custom_tls_certificate_selector',
+  '.proxy.type.matcher.v3.StringMatcher custom',
+];
+const REFUSED: ReadonlySet<string> = new Set(REFUSED_WITH_REASON);
+
 export interface ReadContextOptions {
   readonly schema: ProtoSchema;
   readonly layer: DocumentLayer;
@@ -99,8 +112,9 @@ export class ReadContext {
     const holder = this.#holders.at(-1)!.fullName.slice(1);
     const isUpstream = this.#holders.some((type) => type.fullName === CLUSTER);
     const around = this.#holders.at(-2)?.fullName;
-    const isLeftOut = around !== undefined && LEFT_OUT.has(`${around} ${this.#fieldAround()}`);
-    return { holder, field, isUpstream, isChoice: around === CHOICE || isLeftOut, isOptional };
+    const place = around === undefined ? '' : `${around} ${this.#fieldAround()}`;
+    const isChoice = around === CHOICE || LEFT_OUT.has(place);
+    return { holder, field, isUpstream, isChoice, isOptional, isRefused: REFUSED.has(place) };
   }
 
   /** The name of the field that holds the message around, or a list of such messages. */

@@ -34,6 +34,8 @@ const NAMES: readonly string[] = [
   ...ABSENT_OPERATORS,
   ...Object.keys(SETTLED_OPERATORS),
 ];
+/** Operators of an extension that other builds have. */
+const EXPRESSIONS: ReadonlySet<string> = new Set(['CEL', 'TYPED_CEL']);
 const MISSING = '-';
 const STYLES: readonly string[] = ['CAMEL_STRING', 'SNAKE_STRING', 'NUMBER'];
 const PATH_EXTENTS: readonly string[] = ['WQ', 'NQ'];
@@ -89,6 +91,7 @@ function settle(name: string, argument: string | undefined, maxLength: number, e
   const metadataSource = METADATA_OPERATORS.get(name);
   if (metadataSource !== undefined) return metadataCommand(name, metadataSource, argument ?? '', maxLength);
   if (ABSENT_OPERATORS.has(name)) return { operator: 'ABSENT', args: [], maxLength };
+  if (EXPRESSIONS.has(name)) return { error: `${name} is not supported by this build: there is no CEL` };
   if (!Object.hasOwn(OPERATORS, name)) {
     const near = nearestName(name, NAMES);
     return { error: `unknown command operator ${quote(name)}${near === undefined ? '' : `; did you mean ${near}?`}` };

@@ -3,7 +3,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { lackingExtensions } from '../../../../src/config/proto/lacking-extensions.ts';
+import { REFUSED_WITH_REASON } from '../../../../src/config/proto/read-context.ts';
 import { protoSchema } from '../../../../src/config/proto/root.ts';
+import { verdictOn } from '../../../../src/config/support/check.ts';
+import { supportWith } from '../../../../src/config/support/index.ts';
+import { EXTENSIONS } from '../../../../src/extensions/control-registry.ts';
 import {
   clusterNamed,
   faultTexts,
@@ -212,6 +216,26 @@ describe('an extension that is not there', () => {
       assert.match(warning, new RegExp(`${field}: .* is not supported by this build; `));
       assert.deepEqual(others, []);
     }
+  });
+
+  it('is refused with the reason of its field where that is refused whatever it holds', () => {
+    const table = supportWith(EXTENSIONS);
+    for (const place of REFUSED_WITH_REASON) {
+      const [holder, field] = place.split(' ') as [string, string];
+      const verdict = verdictOn(table, holder.slice(1), field);
+      assert.ok(verdict.kind === 'unsupported' && verdict.severity === 'error' && verdict.note !== '', place);
+    }
+    const custom = { custom: { name: 'magic', typed_config: type('acme.Magic') } };
+    const bootstrap = ofRoute({ match: { prefix: '/', headers: [{ name: 'a', string_match: custom }] } });
+    const [fault, ...others] = faultTexts(load(bootstrap), 'error');
+    assert.match(fault!, /\.custom: custom is not supported by this build: use exact, prefix, suffix/);
+    assert.deepEqual(others, []);
+    const lua = { custom: { name: 'magic', typed_config: type('envoy.extensions.string_matcher.lua.v3.Lua') } };
+    const known = ofRoute({ match: { prefix: '/', headers: [{ name: 'a', string_match: lua }] } });
+    assert.match(
+      faultTexts(load(known), 'error')[0]!,
+      /"magic" \(envoy\.extensions\.string_matcher\.lua\.v3\.Lua\) is not/,
+    );
   });
 
   it('has types of its own, which lead to nothing that is there', () => {

@@ -91,6 +91,7 @@ test('what is wrong is named', () => {
     ['%REQ(a?b?c)%', /^REQ\(a\?b\?c\): at most one fallback can be given$/],
     ['%REQ%', /^REQ needs a header name, not ""$/],
     ['%RESP(a b)%', /^RESP needs a header name, not "a b"$/],
+    ['%CEL(request.path)%', /^CEL is not supported by this build: there is no CEL$/],
     ['%PROTOCOL(x)%', /^PROTOCOL takes no argument$/],
     ['%GRPC_STATUS(snake)%', /^GRPC_STATUS knows the styles CAMEL_STRING, SNAKE_STRING, NUMBER, not "snake"$/],
     ['%ENVIRONMENT%', /^ENVIRONMENT needs the name of a variable/],
