@@ -37,9 +37,10 @@ function fileWith(name: string, content: string | Uint8Array): string {
 }
 
 /** Without the messages, in which the generations differ. */
-function settingsOf({ bootstrap, faults }: LoadBootstrapResult): Omit<BootstrapConfig, 'messages'> {
+/** Without what reads discovered resources, which knows each loading from all others. */
+function settingsOf({ bootstrap, faults }: LoadBootstrapResult): Omit<BootstrapConfig, 'messages' | 'discoverable'> {
   assert.deepEqual(faults.map(formatFault), []);
-  const { messages: _messages, ...settings } = bootstrap!;
+  const { messages: _messages, discoverable: _discoverable, ...settings } = bootstrap!;
   return settings;
 }
 
