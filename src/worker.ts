@@ -5,7 +5,7 @@
 import { parentPort, threadId } from 'node:worker_threads';
 import { errorMessage } from './base/errors.ts';
 import { collectGarbage, settleMemory } from './base/garbage.ts';
-import { chooseReadMode, DataPlane } from './data-plane/index.ts';
+import { chooseReadMode, DataPlane, dumpHeapFor, sampleHeapFor } from './data-plane/index.ts';
 import { ACCESS_LOGGERS, HTTP_FILTERS, NETWORK_FILTERS, TRACERS } from './extensions/data-registry.ts';
 import { LineTable, Loggers, RelaySink } from './log/index.ts';
 import type { MainToWorker, WorkerInit, WorkerToMain } from './snapshot/index.ts';
@@ -160,6 +160,10 @@ function receive(message: Exclude<MainToWorker, { type: 'init' }>, parts: Parts)
       return dataPlane.resetStreams(message.reset);
     case 'shrink-heap':
       return collectGarbage();
+    case 'sample-heap':
+      return sampleHeapFor(message.port, message.options);
+    case 'dump-heap':
+      return dumpHeapFor(message.port);
     case 'settle':
       return dataPlane.settle(() => {
         const megabytes = (settleMemory() / MEGABYTE).toFixed(0);

@@ -7,6 +7,7 @@ export { endpointText } from './format/endpoint-text.ts';
 export type { DownstreamFacts, Endpoint, FormatFacts } from './format/facts.ts';
 export { StreamFacts } from './format/stream-facts.ts';
 export { TextFormatter } from './format/text-formatter.ts';
+export { dumpHeapFor, sampleHeapFor } from './heap-orders.ts';
 export { type BodyFormat, compileBodyFormat } from './http/body-format.ts';
 export type {
   BodyData,

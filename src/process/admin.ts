@@ -57,8 +57,14 @@ export async function startAdmin(parts: AdminParts): Promise<RunningAdmin> {
   const { address } = parts.server.bootstrap.admin!;
   const warnings = parts.configFaults.filter(({ severity }) => severity === 'warning').map(formatFault);
   const overview = new AdminOverview({ ...parts, warnings, epoch: parts.options.restartEpoch });
+  const profilers = new Profilers({
+    engines: engines(parts.workers),
+    clock: parts.clock,
+    log: parts.loggers.get('main'),
+    path: parts.server.bootstrap.admin!.profilePath,
+  });
   const admin = new AdminServer({
-    ...adminContext(parts),
+    ...adminContext(parts, profilers),
     ...admissionRules(parts),
     overview,
     address,
@@ -76,6 +82,7 @@ export async function startAdmin(parts: AdminParts): Promise<RunningAdmin> {
     own: () => admin.own(),
     async close() {
       overview.close();
+      profilers.close();
       await admin.close();
     },
   };
@@ -90,15 +97,9 @@ function admissionRules({ server, options }: AdminParts): AdmissionRules {
   };
 }
 
-function adminContext(parts: AdminParts): Omit<AdminServerOptions, 'address' | 'acceptBelow'> {
+function adminContext(parts: AdminParts, profilers: Profilers): Omit<AdminServerOptions, 'address' | 'acceptBelow'> {
   const { server, options, version, loggers, accessLog, clock, faults, quit, reopenLogs } = parts;
   const { node, admin } = server.bootstrap;
-  const profilers = new Profilers({
-    engines: engines(server.workers),
-    clock,
-    log: loggers.get('main'),
-    path: admin!.profilePath,
-  });
   return {
     clock,
     faults,

@@ -1,7 +1,9 @@
 // The whole conversation between the main thread and its workers. Everything in it can be cloned; compiled
 // modules, the shared memory and the texts of clusters are the only things shared.
 
+import type { MessagePort } from 'node:worker_threads';
 import type { IpAddress } from '../base/address.ts';
+import type { HeapSamplingOptions } from '../base/own-heap.ts';
 import type { RuntimeTexts } from '../base/runtime.ts';
 import type { AccessLogFileSettings } from './access-log.ts';
 import type { HostsUpdate } from './cluster.ts';
@@ -222,6 +224,10 @@ export type MainToWorker =
   | { readonly type: 'reset-streams'; readonly reset: StreamReset }
   /** Give back what the engine does not use. */
   | { readonly type: 'shrink-heap' }
+  /** Sample the heap until the port says `stop`, and answer there. */
+  | { readonly type: 'sample-heap'; readonly port: MessagePort; readonly options: HeapSamplingOptions }
+  /** Take a snapshot of the heap, and answer there. */
+  | { readonly type: 'dump-heap'; readonly port: MessagePort }
   /** The start is over: give back what it has left, unless there are clients already, who would have to wait for it. */
   | { readonly type: 'settle' }
   | { readonly type: 'dynamic-stat'; readonly key: DynamicStatKey; readonly cell: number }

@@ -5,9 +5,10 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { httpFilter, listenerWith, socketAddress } from '../support/bootstrap.ts';
+import { assigned, httpFilter, listenerWith, socketAddress } from '../support/bootstrap.ts';
 import { Fifo } from '../support/fifo.ts';
 import { goToolPprof, hasGoTool, type ReadProfile, readProfile } from '../support/pprof.ts';
+import { arrived, silent } from '../support/silent-upstream.ts';
 import { startWeir, type WeirProcess } from '../support/weir-process.ts';
 import { WireClient } from '../support/wire.ts';
 
@@ -15,12 +16,17 @@ const ANY_PORT = socketAddress('127.0.0.1', 0);
 const MIB = 1024 * 1024;
 const ARGS = ['--concurrency', '2'];
 
-function bootstrap(profilePath: string): string {
-  const routes = [{ match: { prefix: '/' }, direct_response: { status: 200 } }];
+function bootstrap(profilePath: string, upstreamPort = 0): string {
+  const answer = { direct_response: { status: 200 } };
+  const routes = [{ match: { prefix: '/' }, ...(upstreamPort === 0 ? answer : { route: { cluster: 'web' } }) }];
+  const upstream = [{ lb_endpoints: [{ endpoint: { address: socketAddress('127.0.0.1', upstreamPort) } }] }];
   const manager = httpFilter({ route_config: { virtual_hosts: [{ name: 'all', domains: ['*'], routes }] } });
   return JSON.stringify({
     admin: { address: ANY_PORT, profile_path: profilePath },
-    static_resources: { listeners: [listenerWith([manager], { name: 'main', address: ANY_PORT })] },
+    static_resources: {
+      listeners: [listenerWith([manager], { name: 'main', address: ANY_PORT })],
+      clusters: upstreamPort === 0 ? [] : [assigned(upstream)],
+    },
   });
 }
 
@@ -167,15 +173,39 @@ test('nobody waits for a pipe without a reader', async (t) => {
   assert.match(await order(weir, 'cpuprofiler', 'y'), /^500 .*ENXIO/);
 });
 
+/** glibc fills memory with this when it is given back: whoever reads it afterwards finds out at once, and not once in a thousand times. */
+const UNFORGIVING = { MALLOC_PERTURB_: '165' };
+
 test('the program ends well while profilers run, and writes nothing over what is there', async (t) => {
   const file = path.join(folderOf(t), 'weir.prof');
   writeFileSync(file, 'mine');
-  await using weir = await startWeir({ configYaml: bootstrap(file), args: ARGS });
-  assert.equal(await order(weir, 'cpuprofiler', 'y'), '200 OK\n');
-  assert.equal(await order(weir, 'heapprofiler', 'y'), '200 Starting heap profiler');
-  await traffic(weir);
-  const { code, signal } = await weir.stop();
-  assert.deepEqual([code, signal], [0, null]);
+  for (const env of [{}, UNFORGIVING]) {
+    await using weir = await startWeir({ configYaml: bootstrap(file), args: ARGS, env });
+    assert.equal(await order(weir, 'cpuprofiler', 'y'), '200 OK\n');
+    assert.equal(await order(weir, 'heapprofiler', 'y'), '200 Starting heap profiler');
+    await traffic(weir);
+    const { code, signal } = await weir.stop();
+    assert.deepEqual([code, signal], [0, null]);
+  }
   assert.equal(readFileSync(file, 'utf8'), 'mine');
   assert.deepEqual(readdirSync(path.dirname(file)), ['weir.prof']);
+});
+
+test('the program ends at once while profilers run', async (t) => {
+  const upstream = await silent();
+  t.after(() => upstream.close());
+  const configYaml = bootstrap(path.join(folderOf(t), 'weir.prof'), upstream.port);
+  await using weir = await startWeir({ configYaml, args: ARGS, env: UNFORGIVING });
+  assert.equal(await order(weir, 'cpuprofiler', 'y'), '200 OK\n');
+  assert.equal(await order(weir, 'heapprofiler', 'y'), '200 Starting heap profiler');
+  const { port } = (await weir.listeners()).get('main')!;
+  const client = new WireClient(port);
+  client.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
+  await arrived(upstream.requests, 1);
+  // The end waits for the request; what comes more than half a second behind the first signal is a second one.
+  const stopped = weir.stop();
+  const again = setInterval(() => void weir.stop().catch(() => {}), 600);
+  const { code, signal } = await stopped.finally(() => clearInterval(again));
+  assert.deepEqual([code, signal], [1, null]);
+  client.close();
 });

@@ -86,9 +86,13 @@ export class HeapSnapshotReader {
     this.#held = rest;
   }
 
+  get isWhole(): boolean {
+    return this.#part === 'end';
+  }
+
   /** @throws Error when the snapshot was not whole. */
   classes(): HeapClass[] {
-    if (this.#part !== 'end') throw new Error('the snapshot of a heap ends in the middle');
+    if (!this.isWhole) throw new Error('the snapshot of a heap ends in the middle');
     const classes = new Map<string, HeapClass>();
     for (const [key, { count, bytes }] of this.#classes) {
       const kind = `(${this.#kinds[key % this.#kinds.length]!})`;

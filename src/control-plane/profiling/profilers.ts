@@ -2,6 +2,7 @@
 // thread.
 //
 //   off ──start──▶ on ──stop──▶ off, the file is written
+//                  └──close──▶ off, for good
 //
 // Orders wait for one another. A thread that ends meanwhile takes its part with it; one that starts later is not looked at.
 
@@ -21,6 +22,8 @@ export interface RunningProfile {
   readonly thread: string;
   /** @returns V8's profile as JSON; undefined when the thread has ended. */
   stop(): Promise<string | undefined>;
+  /** Instead of `stop`, when nobody wants the profile. */
+  giveUp(): void;
 }
 
 /** A thread whose heap can be looked at. */
@@ -75,6 +78,7 @@ export class Profilers {
   readonly #running = new Map<ProfileKind, Running>();
   #last: Promise<unknown> = Promise.resolve();
   #isDumping = false;
+  #isClosed = false;
 
   constructor(deps: ProfilersDependencies) {
     this.#deps = deps;
@@ -90,6 +94,10 @@ export class Profilers {
         stackDepth: STACK_DEPTH,
         maxBufferSize: CPU_SAMPLES,
       });
+      if (this.#isClosed) {
+        giveUp(profiles);
+        return { failure: 'there is nobody any more who could stop it' };
+      }
       this.#running.set(kind, { profiles, beganMs: clock.wallMs(), beganMonotonicMs: clock.monotonicMs() });
       log.info(`the ${kind} profiler runs in ${profiles.length} threads`);
       return 'done';
@@ -118,6 +126,13 @@ export class Profilers {
       log.info(`the ${kind} profile of ${whole.length} threads is in ${path}`);
       return 'done';
     });
+  }
+
+  /** What runs is given up: this thread may go on without the proxy. */
+  close(): void {
+    this.#isClosed = true;
+    for (const { profiles } of this.#running.values()) giveUp(profiles);
+    this.#running.clear();
   }
 
   /**
@@ -151,11 +166,17 @@ export class Profilers {
   }
 }
 
+function giveUp(profiles: readonly RunningProfile[]): void {
+  for (const profile of profiles) profile.giveUp();
+}
+
 async function addHeap(pprof: PprofProfile, { thread, snapshot }: ProfiledHeap): Promise<void> {
   const pieces = await snapshot();
   if (pieces === undefined) return;
   const reader = new HeapSnapshotReader();
   for await (const piece of pieces) reader.push(typeof piece === 'string' ? Buffer.from(piece) : piece);
+  // The thread has ended in the middle.
+  if (!reader.isWhole) return;
   for (const { kind, name, count, bytes } of reader.classes()) {
     const stack = [name, kind].map((each) => pprof.location({ name: each, file: '', line: 0 }));
     pprof.add(thread, name === kind ? stack.slice(1) : stack, [count, bytes]);

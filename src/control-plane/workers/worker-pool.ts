@@ -99,7 +99,7 @@ export class WorkerPool {
       onReady: (worker) => this.#workerReady(worker),
       onStopped: (worker) => this.#terminate(worker),
     });
-    this.#engines = new EngineQuestions(this.#workers, deps.clock);
+    this.#engines = new EngineQuestions(this.#workers, deps.clock, deps.faults);
     this.#restarts = new WorkerRestarts(deps.concurrency, deps.clock, this.#log, (index) => this.#spawn(index));
     deps.loggers.onLevelsChanged(() => this.#broadcast({ type: 'log-levels', levels: deps.loggers.levels() }));
     for (let index = 0; index < deps.concurrency; index += 1) this.#spawn(index);

@@ -4,15 +4,15 @@
 //       └────────────────────────┴───────(crash)────────────────────▶ ended
 
 import type { EventLoopUtilization } from 'node:perf_hooks';
-import type { Readable } from 'node:stream';
-import type { CPUProfileHandle, HeapInfo, HeapProfileHandle } from 'node:v8';
-import { Worker } from 'node:worker_threads';
+import type { CPUProfileHandle, HeapInfo } from 'node:v8';
+import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 import { stackFrames } from '../../base/errors.ts';
 import type { FaultBoundary } from '../../base/fault-boundary.ts';
 import { threadEntry } from '../../base/package-root.ts';
 import { RelayReceiver } from '../../log/index.ts';
 import type { MainToWorker, WorkerToMain } from '../../snapshot/index.ts';
-import type { ProfileKind, ProfileOptions } from '../profiling/profilers.ts';
+import type { ProfileOptions } from '../profiling/profilers.ts';
+import { Answers } from './answers.ts';
 
 type WorkerState = 'starting' | 'running' | 'stopping' | 'ended';
 
@@ -81,14 +81,19 @@ export class WorkerThread {
     return this.#thread.getHeapStatistics();
   }
 
-  /** Of its engine. Never settles when the thread ends meanwhile, as what the handle promises. */
-  startProfile(kind: ProfileKind, options: ProfileOptions): Promise<CPUProfileHandle | HeapProfileHandle> {
-    return kind === 'cpu' ? this.#thread.startCpuProfile(options) : this.#thread.startHeapProfile(options);
+  /** Of its engine, also when it is busy. Never settles when the thread ends meanwhile, as what the handle promises. */
+  startCpuProfile(options: ProfileOptions): Promise<CPUProfileHandle> {
+    return this.#thread.startCpuProfile(options);
   }
 
-  /** The thread stands still while it is taken. Never settles when the thread ends meanwhile. */
-  heapSnapshot(): Promise<Readable> {
-    return this.#thread.getHeapSnapshot();
+  /** Answers when it has begun, and to `stop` by the profile. Closed, it is over. */
+  sampleHeap(options: ProfileOptions): Answers {
+    return this.#ask((port) => ({ type: 'sample-heap', port, options }));
+  }
+
+  /** Answers when it begins, and by the pieces of a snapshot, for which the thread stands still. */
+  dumpHeap(): Answers {
+    return this.#ask((port) => ({ type: 'dump-heap', port }));
   }
 
   /** Ends a thread that does nothing any more, as if it had crashed. Resolves when it is gone. */
@@ -101,6 +106,14 @@ export class WorkerThread {
   async terminate(): Promise<void> {
     if (this.#state !== 'ended') this.#state = 'stopping';
     await this.#thread.terminate();
+  }
+
+  #ask(order: (port: MessagePort) => MainToWorker): Answers {
+    const { port1, port2 } = new MessageChannel();
+    this.#thread.postMessage(order(port2), [port2]);
+    // Of a thread that has ended, nobody has taken it.
+    if (this.#state === 'ended') port2.close();
+    return new Answers(port1);
   }
 
   #receive(message: WorkerToMain): void {

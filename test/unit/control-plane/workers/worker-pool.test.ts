@@ -1,8 +1,8 @@
 // The pool of workers on main: what it sends them, and what it makes of their words.
 
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
-import { Worker } from 'node:worker_threads';
+import { describe, it, type TestContext } from 'node:test';
+import { type MessagePort, Worker } from 'node:worker_threads';
 import {
   type ClusterSnapshot,
   type DrainState,
@@ -12,7 +12,20 @@ import {
   type TapSession,
   unpackCluster,
 } from '../../../../src/snapshot/index.ts';
+import { eventually } from '../../../support/eventually.ts';
 import { ADDRESS, openPool, PIPE, pooledListener } from '../../../support/spoken-workers.ts';
+
+const PROFILE_OPTIONS = { sampleInterval: 1, stackDepth: 2, maxBufferSize: 3 };
+
+/** Of the orders to both workers. One that stays open keeps the test alive. */
+function portsOf(t: TestContext, sent: readonly unknown[]): [MessagePort, MessagePort] {
+  const orders = sent as readonly [number, string, { readonly port: MessagePort }][];
+  const ports = orders.map(([, , { port }]) => port);
+  t.after(() => {
+    for (const port of ports) port.close();
+  });
+  return ports as [MessagePort, MessagePort];
+}
 
 describe('the pool of workers', () => {
   it('gives each its work, with what has been said before, and has started when all are ready', async (t) => {
@@ -373,23 +386,73 @@ describe('the pool of workers', () => {
     const mock = (name: 'getHeapStatistics', answers: unknown[]) =>
       t.mock.method(Worker.prototype, name, async () => answers.shift() ?? Promise.reject(new Error('no')));
     const never = new Promise(() => {});
-    const handle = { stop: async () => 'profile' };
     mock('getHeapStatistics', [Promise.resolve({ used_heap_size: 7 }), never]);
-    mock('startCpuProfile' as 'getHeapStatistics', [undefined, handle]);
-    mock('getHeapSnapshot' as 'getHeapStatistics', [Promise.resolve('one'), Promise.resolve('two')]);
+    const late = Promise.withResolvers<object>();
+    const stops: string[] = [];
+    const handleOf = (name: string): object => ({ stop: async () => name + stops.push(name) });
+    mock('startCpuProfile' as 'getHeapStatistics', [late.promise, handleOf('a')]);
     await start();
     const statistics = pool.heapStatistics();
+    const starting = pool.startProfile('cpu', PROFILE_OPTIONS);
     await new Promise(setImmediate);
     clock.turn(120_000);
     assert.deepEqual(await statistics, [{ used_heap_size: 7 }]);
-    const [profile, ...others] = await pool.startProfile('cpu', {} as Parameters<typeof pool.startProfile>[1]);
-    assert.deepEqual([profile!.thread, await profile!.stop(), others], ['worker_1', 'profile', []]);
+    const [profile, ...others] = await starting;
+    assert.deepEqual([profile!.thread, await profile!.stop(), others], ['worker_1', 'a1', []]);
+    // One that begins when nobody waits for it is stopped.
+    late.resolve(handleOf('late'));
+    await new Promise(setImmediate);
+    assert.deepEqual(stops, ['a', 'late']);
+    assert.equal(clock.timerCount, 0);
+  });
+
+  it('has all of them sample their heaps, and ends the order for one that does not answer', async (t) => {
+    const { pool, start, take, clock } = openPool(t);
+    await start();
+    const starting = pool.startProfile('heap', PROFILE_OPTIONS);
+    const asked = take() as [number, string, { options: object }][];
+    assert.deepEqual(
+      asked.map(([worker, type, { options }]) => [worker, type, options]),
+      [0, 1].map((worker) => [worker, 'sample-heap', PROFILE_OPTIONS]),
+    );
+    const [silent, sampling] = portsOf(t, asked);
+    const closed = [silent, sampling].map((port) => new Promise((resolve) => port.once('close', resolve)));
+    sampling.once('message', (order: string) => sampling.postMessage(`profile after ${order}`));
+    sampling.postMessage('sampling');
+    // It comes in its own turn of the loop; the other is given up then.
+    await eventually(() => clock.timerCount === 1, 'the answer of one');
+    clock.turn(2_000);
+    const [profile, ...others] = await starting;
+    assert.deepEqual([profile!.thread, others], ['worker_1', []]);
+    await closed[0];
+    assert.equal(await profile!.stop(), 'profile after stop');
+    await closed[1];
+    const again = pool.startProfile('heap', PROFILE_OPTIONS);
+    const ports = portsOf(t, take());
+    const given = ports.map((port) => new Promise((resolve) => port.once('close', resolve)));
+    for (const port of ports) port.postMessage('sampling');
+    const running = await again;
+    assert.equal(running.length, 2);
+    for (const each of running) each.giveUp();
+    await Promise.all(given);
+    assert.equal(clock.timerCount, 0);
+  });
+
+  it('passes on the pieces of snapshots until the thread has ended', async (t) => {
+    const { pool, start, take, clock } = openPool(t);
+    await start();
     const heaps = pool.heaps();
     assert.deepEqual(
       heaps.map(({ thread }) => thread),
       ['worker_0', 'worker_1'],
     );
-    assert.deepEqual(await Promise.all(heaps.map((heap) => heap.snapshot())), ['one', 'two']);
+    const snapshots = heaps.map((heap) => heap.snapshot());
+    const [whole, ended] = portsOf(t, take());
+    ended.close();
+    for (const message of ['begun', 'one', 'two']) whole.postMessage(message);
+    whole.close();
+    assert.equal(await snapshots[1], undefined);
+    assert.deepEqual(await Array.fromAsync((await snapshots[0])!), ['one', 'two']);
     assert.equal(clock.timerCount, 0);
   });
 

@@ -3,6 +3,8 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { Worker } from 'node:worker_threads';
+import { HeapSnapshotReader } from '../../../../src/control-plane/profiling/heap-snapshot.ts';
+import type { Answers } from '../../../../src/control-plane/workers/answers.ts';
 import { type WorkerEvents, WorkerThread } from '../../../../src/control-plane/workers/worker-thread.ts';
 import { NO_OVERLOAD, type WorkerInit } from '../../../../src/snapshot/index.ts';
 import { FILESYSTEM_STATS } from '../../../../src/stats/index.ts';
@@ -11,6 +13,8 @@ import { compileHttp2 } from '../../../../src/wasm/http2.ts';
 import { compileModule } from '../../../../src/wasm/instantiate.ts';
 import { NO_FAULTS } from '../../../support/faults.ts';
 import { statsFixture } from '../../../support/stats.ts';
+
+const PROFILE_OPTIONS = { sampleInterval: 100_000, stackDepth: 3, maxBufferSize: 100 };
 
 interface Ending {
   readonly reason: string;
@@ -145,24 +149,55 @@ describe('a worker thread', () => {
     assert.deepEqual(asked, [[], [first, undefined], [], [second, first]]);
   });
 
-  it('has its engine take profiles of either kind, and tell of its heap', async (t) => {
+  it('has its engine take profiles, and tell of its heap', async (t) => {
     const { worker, thread } = start(t);
-    for (const name of ['startCpuProfile', 'startHeapProfile', 'getHeapSnapshot', 'getHeapStatistics'] as const) {
+    for (const name of ['startCpuProfile', 'getHeapStatistics'] as const) {
       t.mock.method(thread, name, (...args: unknown[]) => [name, ...args]);
     }
-    const options = { sampleInterval: 7 } as Parameters<WorkerThread['startProfile']>[1];
-    const answers = [
-      worker.startProfile('cpu', options),
-      worker.startProfile('heap', options),
-      worker.heapSnapshot(),
-      worker.heapStatistics(),
-    ];
-    assert.deepEqual(await Promise.all(answers), [
-      ['startCpuProfile', options],
-      ['startHeapProfile', options],
-      ['getHeapSnapshot'],
+    assert.deepEqual(await Promise.all([worker.startCpuProfile(PROFILE_OPTIONS), worker.heapStatistics()]), [
+      ['startCpuProfile', PROFILE_OPTIONS],
       ['getHeapStatistics'],
     ]);
+  });
+
+  it('samples its heap until it is told to stop, nobody wants to know, or it ends', async (t) => {
+    const { worker, message } = start(t);
+    const ready = message('ready');
+    worker.send({ type: 'init', init: init() });
+    await ready;
+    const sampled = worker.sampleHeap(PROFILE_OPTIONS);
+    assert.equal(await sampled.next(), 'sampling');
+    const second = worker.sampleHeap(PROFILE_OPTIONS);
+    assert.equal(await second.next(), undefined);
+    sampled.send('stop');
+    assert.deepEqual(Object.keys(JSON.parse((await sampled.next())!)), ['head', 'samples']);
+    assert.equal(await sampled.next(), undefined);
+    const unwanted = worker.sampleHeap(PROFILE_OPTIONS);
+    unwanted.close();
+    // Orders come in their order, and the end of one in its own time.
+    let last: Answers;
+    do last = worker.sampleHeap(PROFILE_OPTIONS);
+    while ((await last.next()) === undefined);
+    await worker.terminate();
+    assert.equal(await last.next(), undefined);
+    assert.equal(await worker.sampleHeap(PROFILE_OPTIONS).next(), undefined);
+  });
+
+  it('tells what is on its heap, in the pieces of a snapshot, or as much as there is time for', async (t) => {
+    const { worker, message } = start(t);
+    const ready = message('ready');
+    worker.send({ type: 'init', init: init() });
+    await ready;
+    const answers = worker.dumpHeap();
+    assert.equal(await answers.next(), 'begun');
+    const reader = new HeapSnapshotReader();
+    for (let piece = await answers.next(); piece !== undefined; piece = await answers.next())
+      reader.push(Buffer.from(piece));
+    assert.ok(reader.classes().some(({ name }) => name === 'DataPlane'));
+    const cut = worker.dumpHeap();
+    assert.equal(await cut.next(), 'begun');
+    await worker.terminate();
+    while ((await cut.next()) !== undefined);
   });
 
   it('is told what has been taken of its log', async (t) => {
