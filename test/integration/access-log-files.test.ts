@@ -64,10 +64,10 @@ interface Running {
 
 async function start(t: TestContext, ...args: string[]): Promise<Running> {
   const folder = mkdtempSync(path.join(tmpdir(), 'weir-access-log-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
   const file = path.join(folder, 'access.log');
   const weir = await startWeir({ configYaml: configWith(file), args, env: { WEIR_TEST_POD: 'pod-7' } });
   t.after(() => weir.stop());
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
   const { port } = (await weir.listeners()).get('web')!;
   const ask = (paths: readonly string[], connections = 1): Promise<void> => getAll(port, paths, connections);
   return { weir, file, ask };

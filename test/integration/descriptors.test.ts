@@ -60,12 +60,12 @@ async function start(
   { descriptorLimit = DESCRIPTORS, level = 'warning', route = {} as JsonObject, upstreamPort = 1 },
 ): Promise<Running> {
   const folder = mkdtempSync(path.join(tmpdir(), 'weir-descriptors-'));
-  t.after(() => rmSync(folder, { recursive: true }));
   const accessLog = path.join(folder, 'access.log');
   const configYaml = bootstrapWith({ direct_response: { status: 200 }, ...route }, accessLog, upstreamPort);
   const args = ['--concurrency', String(WORKERS), '-l', level, '--file-flush-interval-msec', '10'];
   const weir = await startWeir({ configYaml, descriptorLimit, args });
   t.after(() => weir.stop());
+  t.after(() => rmSync(folder, { recursive: true }));
   return { weir, port: (await weir.listeners()).get('main')!.port, accessLog };
 }
 

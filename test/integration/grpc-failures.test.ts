@@ -38,7 +38,6 @@ interface BenchOptions {
 
 async function benchOf(t: TestContext, upstreamPort: number, { route, clock }: BenchOptions = {}): Promise<Bench> {
   const folder = mkdtempSync(path.join(tmpdir(), 'weir-grpc-'));
-  t.after(() => rmSync(folder, { recursive: true }));
   const file = path.join(folder, 'access.log');
   const content = { kind: 'text', segments: parseFormat(FORMAT).segments! } as const;
   const destination = { kind: 'file', path: file } as const;
@@ -54,6 +53,7 @@ async function benchOf(t: TestContext, upstreamPort: number, { route, clock }: B
     client.close();
     await proxy.close();
   });
+  t.after(() => rmSync(folder, { recursive: true }));
   return {
     proxy,
     client,

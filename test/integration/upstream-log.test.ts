@@ -61,7 +61,6 @@ async function logging(
   { options = {}, cluster = {}, filter = {}, format = FORMAT, ofRequest = false }: LogOptions = {},
 ): Promise<Bench> {
   const folder = mkdtempSync(path.join(tmpdir(), 'weir-upstream-log-'));
-  t.after(() => rmSync(folder, { recursive: true }));
   const file = path.join(folder, 'log');
   const route = routeTo('/', {}, { name: 'all', route: { cluster: 'web', ...action } });
   const access_log = ofRequest ? [logTo(file, format)] : [];
@@ -71,6 +70,7 @@ async function logging(
     { fileFlushIntervalMsec: 20 },
   );
   t.after(() => proxy.close());
+  t.after(() => rmSync(folder, { recursive: true }));
   const client = new WireClient(proxy.listeners.get('main')!.port);
   const soFar = (): string => readFileSync(file, 'latin1');
   const entries = async (): Promise<string[]> => {

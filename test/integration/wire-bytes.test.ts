@@ -38,7 +38,6 @@ function log(file: string): JsonObject {
 
 async function logging(t: TestContext, port: number, { cluster = {}, isRaw = false } = {}) {
   const folder = mkdtempSync(path.join(tmpdir(), 'weir-wire-'));
-  t.after(() => rmSync(folder, { recursive: true }));
   const file = path.join(folder, 'log');
   const access_log = [log(file)];
   const listener = isRaw
@@ -49,6 +48,7 @@ async function logging(t: TestContext, port: number, { cluster = {}, isRaw = fal
     : filteredListener([], [routeTo('/')], { manager: { access_log } });
   const proxy = await createProxy(bootstrapOf([listener], [clusterAt('web', port, cluster)]));
   t.after(() => proxy.close());
+  t.after(() => rmSync(folder, { recursive: true }));
   const entry = async (): Promise<Entry> => {
     await proxy.close();
     const lines = readFileSync(file, 'utf8').trim().split('\n');
