@@ -10,10 +10,12 @@ import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import path from 'node:path';
+import { oneAtATime } from './setup/lock.mjs';
 import { provideRe2 } from './setup/re2.mjs';
 import { NO_RUNTIME_MESSAGE, PACKAGE_ROOT as root, runtimePath } from './setup/runtime.mjs';
 
 const modules = path.join(root, 'node_modules');
+const outputs = path.join(root, 'build');
 
 /** Prints one progress line; set-up is silent unless it works. */
 function say(text) {
@@ -68,12 +70,12 @@ function newestChange(entry) {
 /** `--define admin_html=disabled` leaves the page of the admin interface out, and `=enabled` takes it in again. */
 function adminHtml() {
   const given = process.argv.find((word) => word.startsWith('admin_html='));
-  const note = path.join(root, 'build', '.admin-html');
+  const note = path.join(outputs, '.admin-html');
   const before = fs.existsSync(note) ? fs.readFileSync(note, 'utf8') : 'admin_html=enabled';
   if (given !== undefined && given !== before) {
     fs.mkdirSync(path.dirname(note), { recursive: true });
     fs.writeFileSync(note, given);
-    fs.rmSync(path.join(root, 'build', 'page'), { recursive: true, force: true });
+    fs.rmSync(path.join(outputs, 'page'), { recursive: true, force: true });
   }
   return ['--define', given ?? before];
 }
@@ -130,36 +132,47 @@ function noteRevision() {
     revision.status === 0
       ? { revision: revision.stdout.trim(), treeStatus: changes.stdout === '' ? 'Clean' : 'Modified' }
       : {};
-  fs.writeFileSync(path.join(root, 'build', 'version.json'), `${JSON.stringify(facts)}\n`);
+  fs.writeFileSync(path.join(outputs, 'version.json'), `${JSON.stringify(facts)}\n`);
 }
 
-function build(node) {
-  const stamps = path.join(root, 'build');
-  for (const step of BUILD_STEPS) {
-    const stamp = path.join(stamps, `.${step.name}`);
-    const built = fs.statSync(stamp, { throwIfNoEntry: false })?.mtimeMs ?? 0;
-    const changed = Math.max(
-      newestChange(path.join(root, 'package-lock.json')),
-      ...step.sources.map((source) => newestChange(path.join(root, source))),
-    );
-    if (built > changed && fs.existsSync(path.join(root, step.makes))) continue;
-    const started = Date.now();
-    const result = run(node, step.command, { maxBuffer: 64 << 20 });
-    if (result.status !== 0) fail(`building ${step.name} failed:\n${result.stdout}${result.stderr}`);
-    fs.mkdirSync(stamps, { recursive: true });
-    fs.writeFileSync(stamp, '');
-    fs.utimesSync(stamp, started / 1000, started / 1000);
-    if (step.name === 'dist') noteRevision();
-  }
+function stampOf(step) {
+  return path.join(outputs, `.${step.name}`);
 }
 
-const hash = lockHash();
+function isBuilt(step) {
+  const built = fs.statSync(stampOf(step), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  const changed = Math.max(
+    newestChange(path.join(root, 'package-lock.json')),
+    ...step.sources.map((source) => newestChange(path.join(root, source))),
+  );
+  return built > changed && fs.existsSync(path.join(root, step.makes));
+}
+
+function build(step) {
+  const started = Date.now();
+  const result = run(node, step.command, { maxBuffer: 64 << 20 });
+  if (result.status !== 0) fail(`building ${step.name} failed:\n${result.stdout}${result.stderr}`);
+  fs.writeFileSync(stampOf(step), '');
+  fs.utimesSync(stampOf(step), started / 1000, started / 1000);
+  if (step.name === 'dist') noteRevision();
+}
+
 const node = path.join(modules, '.bin', 'node');
-if (!fs.existsSync(stampFile(hash))) {
-  installPackages();
-  linkRuntime();
-  const fault = provideRe2(node, say);
-  if (fault) fail(fault);
-  fs.writeFileSync(stampFile(hash), '');
+const stamp = stampFile(lockHash());
+
+function setUp() {
+  if (!fs.existsSync(stamp)) {
+    installPackages();
+    linkRuntime();
+    const fault = provideRe2(node, say);
+    if (fault) fail(fault);
+    fs.writeFileSync(stamp, '');
+  }
+  // What one makes may be a source of the next.
+  for (const step of BUILD_STEPS) if (!isBuilt(step)) build(step);
 }
-build(node);
+
+if (!fs.existsSync(stamp) || !BUILD_STEPS.every(isBuilt)) {
+  fs.mkdirSync(outputs, { recursive: true });
+  oneAtATime(path.join(outputs, '.set-up'), setUp, (pid) => say(`waiting for that of process ${pid}`));
+}

@@ -1,0 +1,1 @@
+export declare function oneAtATime<Result>(file: string, work: () => Result, onWait: (pid: number) => void): Result;
