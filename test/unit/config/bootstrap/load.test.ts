@@ -37,10 +37,9 @@ function fileWith(name: string, content: string | Uint8Array): string {
 }
 
 /** Without the messages, in which the generations differ. */
-/** Without what reads discovered resources, which knows each loading from all others. */
-function settingsOf({ bootstrap, faults }: LoadBootstrapResult): Omit<BootstrapConfig, 'messages' | 'discoverable'> {
+function settingsOf({ bootstrap, faults }: LoadBootstrapResult): Omit<BootstrapConfig, 'messages'> {
   assert.deepEqual(faults.map(formatFault), []);
-  const { messages: _messages, discoverable: _discoverable, ...settings } = bootstrap!;
+  const { messages: _messages, ...settings } = bootstrap!;
   return settings;
 }
 
