@@ -39,6 +39,7 @@ export { compileMatchTree, type FindMatch, type InputReaders, type MatchTools } 
 export { REQUEST_INPUTS } from './matching/request-inputs.ts';
 export type { MatchedResponse } from './matching/response-inputs.ts';
 export { stateNumber, TCP_PROXY_CLUSTER, UPSTREAM_HOST, UPSTREAM_PORT } from './network/filter-state.ts';
+export { freeGiven } from './network/given-memory.ts';
 export type {
   CompiledNetworkFilter,
   FilterHost,

@@ -114,6 +114,7 @@ export function runPass(script: PassScript, held = false): string[] {
 }
 
 class ScriptedPass extends FilterPass {
+  protected readonly isCopiedOnDelivery = false;
   readonly notes: string[] = [];
   readonly #script: PassScript;
   readonly #isHeld: boolean;

@@ -11,6 +11,7 @@ import { REQUEST_HELD_TOO_LARGE, REWRITE_FAILED } from './local-reply.ts';
 import type { Trailers } from './trailers.ts';
 
 export class DecodingPass extends FilterPass {
+  protected readonly isCopiedOnDelivery = false;
   readonly #context: WorkerContext;
   readonly #stream: FilteredStream;
   readonly #filters: readonly HttpFilter[];

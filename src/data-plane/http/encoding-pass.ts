@@ -12,6 +12,7 @@ import { mayHaveBody, RESPONSE_HELD_TOO_LARGE, statusLine } from './local-reply.
 import type { Trailers } from './trailers.ts';
 
 export class EncodingPass extends FilterPass {
+  protected readonly isCopiedOnDelivery = true;
   readonly #context: WorkerContext;
   readonly #stream: FilteredStream;
   readonly #filters: readonly HttpFilter[];

@@ -7,6 +7,7 @@
 // one is settled once each has seen the head; what comes before that is kept in both forms.
 
 import { Framing } from '../../wasm/http1.ts';
+import { freeGiven } from '../network/given-memory.ts';
 import type { BodyPlan } from './body-uses.ts';
 import { join } from './chunk-framing.ts';
 import type { BodyUse, FilterStatus } from './filter.ts';
@@ -300,6 +301,8 @@ export abstract class FilterPass {
   /** Makes the head, which lies in the codec, announce a body of this length, or of one that is not known for null. */
   protected abstract reframe(length: number | null): void;
   /** Sends on what has passed. @returns false when no more should come for now. */
+  /** Whoever it is delivered to keeps none of its memory; else it is given away. */
+  protected abstract readonly isCopiedOnDelivery: boolean;
   protected abstract deliver(
     withHead: boolean,
     bytes: Buffer,
@@ -453,11 +456,17 @@ export abstract class FilterPass {
     const { isEnd, trailers } = parts.at(-1)!;
     const kept = trailers === null || trailers.size === 0 ? null : trailers;
     const isRaw = !this.#plan.isEdited && !this.#isUnframed;
-    const bytes = join(parts.map((part) => (isRaw ? part.raw : part.bytes)).filter(({ length }) => length > 0));
+    const pieces = parts.map((part) => (isRaw ? part.raw : part.bytes)).filter(({ length }) => length > 0);
+    const bytes = join(pieces);
     if (withHead && this.#plan.isEdited && !this.#isUnframed)
       this.reframe(isEnd && kept === null ? bytes.length : null);
     if (!withHead && !isEnd && bytes.length === 0) return true;
-    return this.#hand(withHead, bytes, 0, bytes.length, isEnd, kept);
+    const goesOn = this.#hand(withHead, bytes, 0, bytes.length, isEnd, kept);
+    if (this.isCopiedOnDelivery) {
+      for (const part of parts) part.empty();
+      if (pieces.length > 1) freeGiven(bytes);
+    }
+    return goesOn;
   }
 
   /** Of a head that all have let go at once, which is the rule: what came with it goes on untouched. */

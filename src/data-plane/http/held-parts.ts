@@ -158,6 +158,7 @@ export class HeldParts {
   /** What a filter has made of what it took goes on behind it, before all that it holds. */
   give(index: number, bytes: Buffer): void {
     const part = MessagePart.data(NO_BYTES, bytes, false);
+    part.own(bytes);
     part.next = index + 1;
     part.releasedBy = index;
     const at = this.#parts.findIndex((other) => other.kind !== 'head' && !isBehind(index, other));

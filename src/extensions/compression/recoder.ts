@@ -5,7 +5,7 @@
 //   see ──► held ──► step: at most STEP_BYTES to a thread ──► out ──► exchange, the step's bytes for what came of them
 
 import type { Transform } from 'node:stream';
-import type { FilterCounter, FilterStatus } from '../../data-plane/index.ts';
+import { type FilterCounter, type FilterStatus, freeGiven } from '../../data-plane/index.ts';
 import type { InflationLimit } from './settings.ts';
 
 /** What waits for a thread is worked off in turns: one body's step does not keep others waiting for long. */
@@ -17,7 +17,7 @@ export type RecodingFailure = 'bomb' | 'broken';
 
 /** The filter, which has stopped the body. */
 export interface RecodingOwner {
-  /** As FilterCallbacks.exchangeRequest. */
+  /** As FilterCallbacks.exchangeRequest. What is given away is alone in its memory. */
   exchange(taken: number, bytes: Buffer, isLast: boolean): boolean;
   /** Nothing else follows. @param code of zlib, empty where it has said nothing. */
   onRecodingFailure(failure: RecodingFailure, code: string): void;
@@ -44,8 +44,10 @@ export class Recoder {
   /** Seen, and in no step yet. */
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
-  /** What has come out of the step at hand and waits for its end. */
+  /** What has come out of the step at hand and waits for its end, in memory of the engine's. */
   #output: Buffer[] = [];
+  /** What the step at hand works on, where it has been made of several pieces. */
+  #joined = NO_BYTES;
   #stepBytes = 0;
   #isStepping = false;
   #hasSeenEnd = false;
@@ -120,7 +122,9 @@ export class Recoder {
       else this.#waiting[0] = first.subarray(taken.length);
     }
     this.#waitingBytes -= bytes;
-    return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
+    if (pieces.length === 1) return pieces[0]!;
+    this.#joined = Buffer.concat(pieces);
+    return this.#joined;
   }
 
   #open(first: Buffer): Transform {
@@ -138,9 +142,10 @@ export class Recoder {
       this.#outBytes += bytes.length;
       const { limit, outBytes } = this.#options;
       outBytes.add(bytes.length);
-      if (limit === null) this.#output.push(bytes);
-      else if (this.#outBytes > Math.max(limit.freeBytes, limit.ratio * this.#inBytes)) this.#fail('bomb', '');
-      else this.#hasRoom = this.#owner.exchange(0, bytes, false);
+      this.#output.push(bytes);
+      if (limit === null) continue;
+      if (this.#outBytes > Math.max(limit.freeBytes, limit.ratio * this.#inBytes)) this.#fail('bomb', '');
+      else this.#hasRoom = this.#owner.exchange(0, this.#takeOutput(), false);
     }
   }
 
@@ -149,6 +154,8 @@ export class Recoder {
     // It has been given up, perhaps long before.
     if (this.#isOver) return;
     this.#isStepping = false;
+    freeGiven(this.#joined);
+    this.#joined = NO_BYTES;
     const taken = this.#stepBytes;
     this.#stepBytes = 0;
     const hasRoom = this.#owner.exchange(taken, this.#takeOutput(), false);
@@ -160,14 +167,31 @@ export class Recoder {
   #end(): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    freeGiven(this.#joined);
     this.#owner.exchange(this.#stepBytes, this.#takeOutput(), true);
   }
 
+  /** Copied out of the engine's buffers, which would fill the memory outside of the heap faster than anything else (given-memory.ts). */
   #takeOutput(): Buffer {
     const output = this.#output;
     if (output.length === 0) return NO_BYTES;
     this.#output = [];
-    return output.length === 1 ? output[0]! : Buffer.concat(output);
+    const taken = Buffer.allocUnsafeSlow(output.reduce((bytes, { length }) => bytes + length, 0));
+    let at = 0;
+    for (const piece of output) at += piece.copy(taken, at);
+    for (const memory of new Set(output.map(({ buffer }) => buffer))) {
+      if (this.#hasLeft(memory)) freeGiven(Buffer.from(memory));
+    }
+    return taken;
+  }
+
+  /** Nobody will write into this buffer of the engine's any more. What Node does not say under this name is left to the collector. */
+  #hasLeft(memory: ArrayBufferLike): boolean {
+    const { _outBuffer: current } = this.#engine as { readonly _outBuffer?: Buffer };
+    if (current === undefined || current.length !== memory.byteLength) return false;
+    // Node's pool is everybody's.
+    if (memory.byteLength === Buffer.poolSize) return false;
+    return this.#isOver || current.buffer !== memory;
   }
 
   #fail(failure: RecodingFailure, code: string): void {

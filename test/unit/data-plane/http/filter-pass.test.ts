@@ -15,11 +15,13 @@ const KIB = 1024;
 
 /** One filter that holds back what it sees. */
 class HoldingPass extends FilterPass {
+  protected readonly isCopiedOnDelivery: boolean;
   readonly seen: Buffer[] = [];
   readonly delivered: Buffer[] = [];
 
-  constructor() {
+  constructor(isCopiedOnDelivery = false) {
     super(new BodyPlan(['edits']), MANY);
+    this.isCopiedOnDelivery = isCopiedOnDelivery;
   }
 
   /** Bytes of memory of their own. */
@@ -58,7 +60,8 @@ class HoldingPass extends FilterPass {
   protected override reframe(): void {}
 
   protected override deliver(_: boolean, bytes: Buffer, start: number, end: number): boolean {
-    this.delivered.push(bytes.subarray(start, end));
+    const part = bytes.subarray(start, end);
+    this.delivered.push(this.isCopiedOnDelivery ? Buffer.copyBytesFrom(part) : part);
     return true;
   }
 
@@ -131,3 +134,21 @@ test('what has come of a message can be had while a filter that may change it ha
   assert.equal(collected(true), 'collected   ');
   assert.equal(collected(true, [holding, { ...editing, use: 'none' }]), 'collected 5;a=b\r\nbbbbb\r\n0\r\n\r\n true ');
 });
+
+for (const isCopied of [true, false]) {
+  test(`memory of what has been delivered is ${isCopied ? 'free where it has been copied' : 'given away otherwise'}`, () => {
+    const pass = new HoldingPass(isCopied);
+    const [taken, first] = [pass.come(20 * KIB, false), pass.come(40 * KIB, false)];
+    const given = Buffer.allocUnsafeSlow(30 * KIB).fill('y');
+    pass.exchange(0, 20 * KIB, given, false);
+    const last = pass.come(16 * KIB, true);
+    pass.goOn(0);
+    assert.equal(taken.length, 0);
+    assert.deepEqual(
+      [given, first, last].map(({ length }) => length),
+      isCopied ? [0, 0, 0] : [30, 40, 16].map((size) => size * KIB),
+    );
+    const whole = Buffer.concat(pass.delivered).toString();
+    assert.equal(whole.replaceAll(/(.)\1*/g, '$1'), 'yx');
+  });
+}

@@ -5,6 +5,7 @@ import { randomBytes } from 'node:crypto';
 import type { Transform } from 'node:stream';
 import { describe, it, type TestContext } from 'node:test';
 import { createGunzip, createGzip, gunzipSync, gzipSync } from 'node:zlib';
+import { createCompressor, createDecompressor } from '../../../../src/extensions/compression/engines.ts';
 import { Recoder, type RecoderOptions, type RecodingFailure } from '../../../../src/extensions/compression/recoder.ts';
 import { eventually } from '../../../support/eventually.ts';
 
@@ -71,6 +72,22 @@ function recoderOf(t: TestContext, fields: Partial<RecoderOptions>) {
 }
 
 const LIMIT = { ratio: 100, freeBytes: 0 };
+const CHUNK = 32 * 1024;
+const NO_BYTES = Buffer.alloc(0);
+const GZIP = { kind: 'gzip', level: 1, strategy: 0, memoryLevel: 8, windowBits: 15, chunkBytes: CHUNK } as const;
+const GUNZIP = { kind: 'gzip', windowBits: 15, chunkBytes: CHUNK, limit: LIMIT } as const;
+const LONG = randomBytes(5 * STEP);
+
+/** Notes the memories of what is read. */
+function noting(engine: Transform, memories: Set<ArrayBufferLike>): Transform {
+  const read = engine.read.bind(engine);
+  engine.read = (size?: number): unknown => {
+    const bytes = read(size) as Buffer | null;
+    if (bytes !== null) memories.add(bytes.buffer);
+    return bytes;
+  };
+  return engine;
+}
 
 describe('a recoder', () => {
   it('gives a whole body at once, and counts it', async (t) => {
@@ -92,6 +109,30 @@ describe('a recoder', () => {
     assert.equal(owner.exchanges, 4);
     assert.ok(gunzipSync(owner.bytes).equals(body));
   });
+
+  for (const [what, create, input, output] of [
+    ['compressed', () => createCompressor(GZIP), LONG, null],
+    ['decompressed', () => createDecompressor(GUNZIP, NO_BYTES), gzipSync(LONG), LONG],
+  ] as const) {
+    it(`leaves no memory of the engine to the collector, and gives away what is alone in its own, ${what}`, async (t) => {
+      const memories = new Set<ArrayBufferLike>();
+      const { owner, recoder } = recoderOf(t, {
+        create: () => noting(create(), memories),
+        limit: output === null ? null : LIMIT,
+      });
+      // Odd steps, of several pieces each.
+      for (let at = 0; at < input.length; at += 10_007) recoder.see(input.subarray(at, at + 10_007), false);
+      recoder.seeTrailers();
+      await eventually(() => owner.isOver, 'an end');
+      assert.ok((output === null ? gunzipSync(owner.bytes) : owner.bytes).equals(LONG));
+      assert.ok(memories.size > LONG.length / CHUNK / 2, `${memories.size} buffers`);
+      assert.deepEqual(
+        [...memories].filter(({ byteLength }) => byteLength > 0),
+        [],
+      );
+      for (const piece of owner.pieces) assert.equal(piece.buffer.byteLength, piece.length);
+    });
+  }
 
   it('puts small pieces that wait into one step', async (t) => {
     const { owner, recoder } = recoderOf(t, {});
