@@ -13,11 +13,11 @@ import { startWeir } from '../support/weir-process.ts';
 const RECORDER = path.join(import.meta.dirname, '../support/record-start.ts');
 const SKIP = process.env.WEIR_TEST_MAIN === undefined && 'of the bundle only';
 /**
- * 3.41 MB in 35 files on 29 November 2026. Filters, what one of them reads definitions of gRPC with, and the managers of what is discovered
+ * 3.46 MB in 35 files on 29 November 2026. Filters, what one of them reads definitions of gRPC with, and the managers of what is discovered
  * come with every start, whether a configuration has them or not; what speaks with servers of discovery, load and health does not. What else
  * raises it should be something that every start needs.
  */
-const MOST_BYTES = 3_440_000;
+const MOST_BYTES = 3_490_000;
 /** Each is opened and read for itself. */
 const MOST_FILES = 38;
 const NOT_OF_A_PLAIN_START = ['crypto', 'http2', 'https', 'tls', 'zlib'];
