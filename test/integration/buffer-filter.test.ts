@@ -90,6 +90,7 @@ describe('the buffer filter', () => {
     assert.equal((await client.response()).status, 200);
     client.write(`POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 1001\r\n\r\n${'x'.repeat(1001)}`);
     assert.equal((await client.response()).status, 413);
+    assert.equal(proxy.stats.value('http.main.downstream_rq_too_large'), 1);
     client.close();
   });
 

@@ -144,6 +144,7 @@ describe('a filter that holds more than the buffer limit', () => {
     client.write(`${POST_CHUNKED}7d0\r\n${'x'.repeat(2000)}\r\n`);
     assert.equal((await client.response()).status, 413);
     assert.equal(proxy.httpStat('downstream_rq_4xx'), 1);
+    assert.equal(proxy.httpStat('downstream_rq_too_large'), 1);
   });
 
   test('of a response whose head has gone has it broken off', async (t) => {
@@ -156,6 +157,7 @@ describe('a filter that holds more than the buffer limit', () => {
     upstream.send(`7d0\r\n${'x'.repeat(2000)}\r\n`);
     assert.equal(await client.rest(), '');
     assert.equal(proxy.httpStat('downstream_rq_tx_reset'), 1);
+    assert.equal(proxy.httpStat('rs_too_large'), 1);
     assert.equal(proxy.httpStat('downstream_rq_active'), 0);
   });
 });

@@ -159,6 +159,7 @@ describe('a chain of HTTP filters', () => {
     client.write('y');
     const { status } = await client.response();
     assert.equal(status, 413);
+    assert.equal(proxy.httpStat('downstream_rq_too_large'), 1);
     assert.equal(proxy.httpStat('downstream_rq_active'), 0);
   });
 
@@ -227,6 +228,7 @@ describe('a chain of HTTP filters', () => {
     const { client, proxy } = await proxyWith(t, upstream.port, [() => ({ encodeHeaders: () => 'stop' })], 1000);
     assert.equal((await client.write(GET).response()).status, 500);
     assert.equal(proxy.httpStat('downstream_rq_5xx'), 1);
+    assert.equal(proxy.httpStat('rs_too_large'), 1);
     assert.equal(proxy.httpStat('downstream_rq_active'), 0);
   });
 

@@ -31,8 +31,10 @@ const {
   downstream_cx_upgrades_active,
   downstream_rq_response_before_rq_complete,
   downstream_rq_rx_reset,
+  downstream_rq_too_large,
   downstream_rq_tx_reset,
   rq_reset_after_downstream_response_started,
+  rs_too_large,
 } = HTTP_STATS.index;
 
 const NOTHING = 0;
@@ -281,6 +283,8 @@ export abstract class StreamResponse extends StreamRecord {
    */
   giveUp(reply: replies.LocalReply, reason: ResetReason = ResetReason.internal): void {
     if (this.#hasEnded) return;
+    if (reply === replies.REQUEST_HELD_TOO_LARGE) this.count(downstream_rq_too_large);
+    else if (reply === replies.RESPONSE_HELD_TOO_LARGE) this.count(rs_too_large);
     this.dropUpstream()?.cancel(true);
     if (this.#response === NOTHING) {
       this.reply(reply);

@@ -10,7 +10,7 @@ import {
   type HttpFilter,
   type HttpFilterKind,
   isGrpc,
-  type LocalReply,
+  REQUEST_HELD_TOO_LARGE,
   ReplyForm,
   replaceField,
   type Trailers,
@@ -22,13 +22,6 @@ import type { GrpcBridgeSettings } from './settings.ts';
 const CONTENT_TYPE = HEADER_ID['content-type'];
 const PROTOBUF = 'application/x-protobuf';
 const NO_BYTES = Buffer.alloc(0);
-
-const TOO_LARGE: LocalReply = {
-  status: 413,
-  body: 'Payload Too Large',
-  flag: '-',
-  details: 'request_payload_too_large',
-};
 
 class GrpcBridgeFilter implements HttpFilter {
   readonly #settings: GrpcBridgeSettings;
@@ -68,7 +61,7 @@ class GrpcBridgeFilter implements HttpFilter {
     this.#requestBytes += data.bytes.length;
     data.bytes = NO_BYTES;
     if (this.#requestBytes > this.#callbacks.bufferLimitBytes) {
-      this.#callbacks.reply(TOO_LARGE);
+      this.#callbacks.reply(REQUEST_HELD_TOO_LARGE);
       return 'stop';
     }
     if (!data.isEnd) return 'stop';
