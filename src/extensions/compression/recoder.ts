@@ -107,7 +107,8 @@ export class Recoder {
     this.#stepBytes = piece.length;
     this.#inBytes += piece.length;
     if (isLast) this.#engine.end(piece);
-    else this.#engine.write(piece, () => this.#endStep());
+    // A stream that has waited for a reader says so inside its read, which is not to be entered again.
+    else this.#engine.write(piece, () => process.nextTick(() => this.#endStep()));
   }
 
   #nextPiece(): Buffer {

@@ -134,6 +134,27 @@ describe('a recoder', () => {
     });
   }
 
+  it('reads on where somebody is slow, whatever the size of the buffers', async (t) => {
+    for (const chunkBytes of [5000, 20_000, 32 * 1024, 50_000, 65_535]) {
+      for (let round = 0; round < 10; round += 1) {
+        // Each step makes more of it than the stream holds for nobody.
+        const body = Buffer.from(randomBytes(200_000 + round * 9001).toString('hex'));
+        const create = (): Transform => createDecompressor({ ...GUNZIP, chunkBytes }, NO_BYTES);
+        const { owner, recoder } = recoderOf(t, { create, limit: LIMIT });
+        let asked = 0;
+        Object.defineProperty(owner, 'hasRoom', { get: () => (asked++ + round) % 3 === 0 });
+        recoder.see(gzipSync(body), true);
+        let turns = 0;
+        await eventually(() => {
+          // Long enough for the stream to fill up.
+          if (turns++ % 50 === 0) recoder.onRoom();
+          return owner.isOver;
+        }, 'an end');
+        assert.ok(owner.bytes.equals(body), `${chunkBytes} ${round}`);
+      }
+    }
+  });
+
   it('puts small pieces that wait into one step', async (t) => {
     const { owner, recoder } = recoderOf(t, {});
     for (let at = 0; at < 50; at += 1) recoder.see(Buffer.from('x'.repeat(100)), false);
