@@ -174,5 +174,6 @@ function setUp() {
 
 if (!fs.existsSync(stamp) || !BUILD_STEPS.every(isBuilt)) {
   fs.mkdirSync(outputs, { recursive: true });
-  oneAtATime(path.join(outputs, '.set-up'), setUp, (pid) => say(`waiting for that of process ${pid}`));
+  const file = path.join(outputs, '.set-up');
+  oneAtATime(file, setUp, (pid) => say(`waiting for that of process ${pid} (if there is none, delete ${file})`));
 }

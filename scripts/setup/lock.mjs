@@ -20,7 +20,9 @@ export function oneAtATime(file, work, onWait) {
       onWait(owner);
     }
   }
-  const release = () => fs.rmSync(file, { force: true });
+  const release = () => {
+    if (ownerOf(file) === process.pid) fs.rmSync(file, { force: true });
+  };
   // Work that fails ends the process.
   process.once('exit', release);
   try {
@@ -31,18 +33,13 @@ export function oneAtATime(file, work, onWait) {
   }
 }
 
-/** Appears with its content, or not at all. */
 function take(file) {
-  const own = `${file}.${process.pid}`;
-  fs.writeFileSync(own, String(process.pid));
   try {
-    fs.linkSync(own, file);
+    fs.writeFileSync(file, String(process.pid), { flag: 'wx' });
     return true;
   } catch (error) {
     if (error.code !== 'EEXIST') throw error;
     return false;
-  } finally {
-    fs.rmSync(own);
   }
 }
 
@@ -57,6 +54,8 @@ function ownerOf(file) {
 }
 
 function isAlive(pid) {
+  // In a container that was killed and has been started again, the one before had the same number.
+  if (pid === process.pid) return false;
   try {
     process.kill(pid, 0);
     return true;
@@ -74,8 +73,16 @@ function takeAway(file, owner) {
     if (error.code !== 'ENOENT') throw error;
     return;
   }
-  if (ownerOf(moved) === owner) fs.rmSync(moved);
-  else fs.renameSync(moved, file);
+  if (ownerOf(moved) !== owner) putBack(moved, file);
+  fs.rmSync(moved);
+}
+
+function putBack(moved, file) {
+  try {
+    fs.copyFileSync(moved, file, fs.constants.COPYFILE_EXCL);
+  } catch (error) {
+    if (error.code !== 'EEXIST') throw error;
+  }
 }
 
 function rest() {

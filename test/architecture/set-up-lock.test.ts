@@ -53,6 +53,18 @@ describe('set-ups of a clone', () => {
     );
   });
 
+  it('do not wait for themselves: numbers of processes come again in a container', async () => {
+    const [file, log] = [path.join(folder, 'self'), path.join(folder, 'self.log')];
+    const [command, args] = setUp(file, log);
+    const before = `require('node:fs').writeFileSync(${JSON.stringify(file)}, String(process.pid));`;
+    await runProgram(command, [
+      '--import',
+      `data:text/javascript,import{createRequire}from'node:module';const require=createRequire('/');${encodeURIComponent(before)}`,
+      ...args,
+    ]);
+    assert.match(readFileSync(log, 'utf8').trim(), /^begins (\d+) ends \1$/);
+  });
+
   it('say once whom they wait for, and go on when a set-up has failed', async () => {
     const [file, log] = [path.join(folder, 'failed'), path.join(folder, 'failed.log')];
     writeFileSync(file, String(process.pid));
