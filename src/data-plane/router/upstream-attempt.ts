@@ -243,9 +243,9 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
 
   /** It has taken too long, whether or not it goes on. Its host hears of that once. */
   noteSlowness(): void {
-    if (this.#state === DONE || this.#isKnownSlow) return;
+    if (this.#state === DONE || this.#isKnownSlow || this.#host === null) return;
     this.#isKnownSlow = true;
-    this.#host?.outlier?.timedOut();
+    this.#host.outlier?.timedOut();
   }
 
   resumeResponse(): void {
