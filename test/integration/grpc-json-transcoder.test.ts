@@ -1,7 +1,9 @@
 // Clients of HTTP and JSON in front of a service of gRPC, by real servers on both sides.
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { Client, credentials } from '@grpc/grpc-js';
 import { BOOKSHOP, type Bookshop, openBookshop, SHOP } from '../support/bookshop.ts';
@@ -46,8 +48,8 @@ async function ask(proxy: Proxy_, path: string, body?: unknown, method = body ==
 describe('requests become messages', () => {
   it('by path and query, with fields inside of others, lists and enums', async () => {
     await using proxy = await start();
-    const path = '/v1/shelves/3/books/7?view.with_authors=true&view.fields=a&view.fields=b%20c';
-    const { status, type, text } = await ask(proxy, path);
+    const target = '/v1/shelves/3/books/7?view.with_authors=true&view.fields=a&view.fields=b%20c';
+    const { status, type, text } = await ask(proxy, target);
     assert.deepEqual([status, type], [200, 'application/json']);
     assert.deepEqual(JSON.parse(text), { id: '7', title: 'book 7 of 3', genre: 'GENRE_NOVEL' });
     const view = { withAuthors: true, fields: ['a', 'b c'] };
@@ -117,6 +119,31 @@ describe('requests become messages', () => {
     assert.deepEqual([type, text], ['image/x-test', 'a/b%2Fc/d e']);
     await using whole = await start({ url_unescape_spec: 'ALL_CHARACTERS' });
     assert.equal((await ask(whole, '/v1/covers/a/b%2Fc')).text, 'a/b/c');
+  });
+
+  it('which logs tell of as calls, by the path of the method and by how they have ended', async (t) => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'weir-transcoder-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const file = path.join(folder, 'log');
+    const log = {
+      '@type': 'type.googleapis.com/envoy.extensions.access_loggers.file.v3.FileAccessLog',
+      path: file,
+      log_format: { text_format_source: { inline_string: '%REQ(:PATH)% %RESPONSE_CODE% %GRPC_STATUS%\n' } },
+    };
+    const manager = { access_log: [{ name: 'envoy.access_loggers.file', typed_config: log }] };
+    const listener = filteredListener([filterOf(TYPE, BASE)], [routeTo('/')], { manager });
+    const proxy = await createProxy(bootstrapOf([listener], [cluster()]));
+    await ask(proxy, '/v1/shelves/3/books/7');
+    await ask(proxy, '/v1/shelves/3/books/404');
+    await ask(proxy, '/v1/books?title_part=em');
+    await ask(proxy, '/unknown');
+    await proxy.close();
+    assert.deepEqual(readFileSync(file, 'utf8').trim().split('\n').sort(), [
+      '/bookshop.Shop/FindBooks 200 OK',
+      '/bookshop.Shop/GetBook 200 OK',
+      '/bookshop.Shop/GetBook 404 NotFound',
+      '/unknown 415 -',
+    ]);
   });
 
   it('of methods without a rule, when all are mapped', async () => {

@@ -11,6 +11,7 @@ import {
   type HttpFilter,
   type HttpFilterKind,
   isGrpc,
+  ReplyForm,
   replaceField,
   type Trailers,
 } from '../../../data-plane/index.ts';
@@ -64,6 +65,8 @@ class TranscoderFilter implements HttpFilter {
       const { method } = this.#call.binding;
       if (method.isClientStreaming && !this.#call.takesRaw) this.#elements = new JsonArrayReader();
       this.#editHead(head, method.path);
+      // Logs, retries and filters behind see a call, while its client goes on to be answered by HTTP.
+      callbacks.becomeGrpc(ReplyForm.http);
       if (!isEnd) return method.isClientStreaming ? 'continue' : 'stop';
       callbacks.addRequestData(this.#first(NO_BYTES));
       return 'continue';
