@@ -31,7 +31,7 @@ const UNWRITTEN: Readonly<Record<string, Readonly<Record<string, readonly string
     CLUSTER_STATS: ['lb_zone_number_differs'],
   },
   'options of connection managers that are refused or warned of': {
-    HTTP_STATS: ['downstream_rq_non_relative_path', 'downstream_rq_rejected_via_ip_detection', 'rs_too_large'],
+    HTTP_STATS: ['downstream_rq_non_relative_path', 'downstream_rq_rejected_via_ip_detection'],
     TCP_PROXY_STATS: ['early_data_received_count_total'],
   },
   'there is no debug build, and no message that is work in progress': {

@@ -10,6 +10,7 @@ import { BOOKSHOP, type Bookshop, openBookshop, SHOP } from '../support/bookshop
 import type { JsonObject } from '../support/bootstrap.ts';
 import { bootstrapOf, ConfigError, clusterAt, createProxy } from '../support/embedded.ts';
 import { filteredListener, filterOf, routeTo, typed } from '../support/embedded-filters.ts';
+import { untilEqual } from '../support/eventually.ts';
 
 const TYPE = 'grpc_json_transcoder.v3.GrpcJsonTranscoder';
 const HTTP_OPTIONS = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
@@ -144,6 +145,18 @@ describe('requests become messages', () => {
       '/bookshop.Shop/GetBook 404 NotFound',
       '/unknown 415 -',
     ]);
+  });
+
+  it('which the filters behind count as calls, whatever the type of the request', async () => {
+    const counting = filterOf('grpc_stats.v3.FilterConfig', {
+      stats_for_all_methods: true,
+    });
+    const listener = filteredListener([filterOf(TYPE, BASE), counting], [routeTo('/')]);
+    await using proxy = await createProxy(bootstrapOf([listener], [cluster()]));
+    await ask(proxy, '/v1/shelves/3/books/7');
+    await ask(proxy, '/v1/shelves/3/books/404');
+    const counted = ['success', 'failure'].map((end) => `cluster.web.grpc.bookshop.Shop.GetBook.${end}`);
+    for (const name of counted) await untilEqual(1, () => proxy.stats.value(name) ?? 0, name);
   });
 
   it('of methods without a rule, when all are mapped', async () => {

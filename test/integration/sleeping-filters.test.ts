@@ -29,9 +29,11 @@ async function proxyOf(t: TestContext, names: readonly string[]) {
     },
   };
   const { isAwake: _always, ...restless } = kind;
-  const proxy = new DataPlaneFixture({ httpFilters: { sleeper: kind, restless } });
+  const remaker: HttpFilterKind = { ...restless, remakesRequests: true };
+  const kinds: Readonly<Record<string, string>> = { s: 'sleeper', m: 'remaker' };
+  const proxy = new DataPlaneFixture({ httpFilters: { sleeper: kind, restless, remaker } });
   proxy.cluster('web', [loopback(upstream.port)]);
-  const httpFilters = names.map((name) => ({ name: name.startsWith('s') ? 'sleeper' : 'restless', settings: name }));
+  const httpFilters = names.map((name) => ({ name: kinds[name[0]!] ?? 'restless', settings: name }));
   const [port] = await proxy.listenWith({
     addresses: [loopback(0)],
     filterChains: [filterChain(httpManager([routeTo('web')], { httpFilters }))],
@@ -64,4 +66,9 @@ test('the others keep their order around those that sleep', async (t) => {
   const request = await proxyOf(t, ['a', 's1', 'b']);
   assert.deepEqual(await request(), ['a made', 'b made', 'b data', 'a data']);
   assert.deepEqual(await request('s1'), ['a made', 's1 made', 'b made', 'b data', 's1 data', 'a data']);
+});
+
+test('nobody sleeps behind one that remakes requests', async (t) => {
+  const request = await proxyOf(t, ['s1', 'm', 's2']);
+  assert.deepEqual(await request(), ['m made', 's2 made', 's2 data', 'm data']);
 });

@@ -12,7 +12,7 @@ import type { WorkerContext } from '../worker-context.ts';
 import { BodyUses, seesRequestBodies, seesResponseBodies } from './body-uses.ts';
 import { DecodingPass } from './decoding-pass.ts';
 import { EncodingPass } from './encoding-pass.ts';
-import type { CountedCluster, CreateFilter, HttpFilter, HttpFilterKind } from './filter.ts';
+import type { CountedCluster, CreateFilter, FilterUses, HttpFilter } from './filter.ts';
 import type { CallReceiver, CallRequest } from './filter-call.ts';
 import { type FilteredPasses, StreamFilterCallbacks } from './filter-callbacks.ts';
 import { ChainContext } from './filter-context.ts';
@@ -21,7 +21,7 @@ import { FILTER_FAULT, hasBody, type LocalReply } from './local-reply.ts';
 import type { ReplyHead } from './reply-head.ts';
 
 /** A filter of the chain. */
-export interface ChainMember extends Pick<HttpFilterKind, 'requestBody' | 'encodes' | 'responseBody'> {
+export interface ChainMember extends FilterUses {
   readonly create: CreateFilter;
   /** Null for one that always takes part. */
   readonly isAwake: ((head: RequestHead) => boolean) | null;
@@ -96,7 +96,7 @@ export class FilterChain {
     this.#members = [...members];
     this.uses = members.flatMap(({ use }) => use ?? []);
     this.calls = calls;
-    this.#sleepers = members.filter(({ isAwake }) => isAwake !== null).slice(0, MOST_SLEEPERS);
+    this.#sleepers = sleepersOf(members);
     this.create = members.map(({ create }) => create);
     this.#unaddressed = members.map(() => NO_SETTINGS);
     this.encodes = members.some(({ encodes }) => encodes);
@@ -361,11 +361,12 @@ export function compileMember(
   const kind = context.httpFilters[name];
   if (kind === undefined) throw new WeirError('WEIR_UNKNOWN_FILTER', `no HTTP filter is called ${name}`);
   const { isAwake } = kind;
-  const { requestBody, encodes, responseBody } = { ...kind, ...kind.usesOf?.(settings) };
+  const { requestBody, encodes, responseBody, remakesRequests = false } = { ...kind, ...kind.usesOf?.(settings) };
   return {
     requestBody,
     encodes,
     responseBody,
+    remakesRequests,
     create: kind.compile(settings, chainContext),
     isAwake: isAwake === undefined ? null : (head) => isAwake(settings, chainContext, head),
     configName,
@@ -376,6 +377,13 @@ export function compileMember(
     routeType: undefined,
     use: null,
   };
+}
+
+/** What comes to those behind one that remakes requests cannot be told by the head of the client. */
+function sleepersOf(members: readonly ChainMember[]): readonly ChainMember[] {
+  const remaker = members.findIndex(({ remakesRequests }) => remakesRequests);
+  const before = remaker < 0 ? members : members.slice(0, remaker + 1);
+  return before.filter(({ isAwake }) => isAwake !== null).slice(0, MOST_SLEEPERS);
 }
 
 /** A kind that encodes may have nothing to do with this request. */

@@ -394,13 +394,18 @@ export interface HttpFilterKind {
    * nothing else. Asked with each request, of its head as it came.
    */
   isAwake?(settings: unknown, context: FilterContext, head: RequestHead): boolean;
-  /** What filters with these settings do with bodies, where that is less than the kind does. */
-  usesOf?(settings: unknown): Partial<Pick<HttpFilterKind, 'requestBody' | 'encodes' | 'responseBody'>>;
+  /** It may make another kind of request of one, by its type: filters behind it take part in all. */
+  readonly remakesRequests?: boolean;
+  /** What filters with these settings do with requests, where that is less than the kind does. */
+  usesOf?(settings: unknown): Partial<FilterUses>;
   /** Prepares what a level of a route says to the filter, once per snapshot; it stays as it came when this is absent. */
   compileForRoute?(settings: object, context: FilterContext): unknown;
   /** @param settings as the filter's configuration made them. */
   compile(settings: unknown, context: FilterContext): CreateFilter;
 }
+
+/** What a chain goes by. */
+export type FilterUses = Pick<HttpFilterKind, 'requestBody' | 'encodes' | 'responseBody' | 'remakesRequests'>;
 
 /** The HTTP filters of a build, by their names in snapshots. */
 export type HttpFilterRegistry = Readonly<Record<string, HttpFilterKind>>;

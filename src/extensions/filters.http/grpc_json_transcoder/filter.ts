@@ -316,6 +316,7 @@ export const GRPC_JSON_TRANSCODER_FILTER: HttpFilterKind = {
   requestBody: 'edits',
   encodes: true,
   responseBody: 'edits',
+  remakesRequests: true,
   compileForRoute: (settings) => new Transcoder(settings as TranscoderSettings),
   compile(settings, context) {
     const transcoder = new Transcoder(settings as TranscoderSettings);

@@ -71,8 +71,9 @@ export function matchDelegate(kinds: () => HttpFilterRegistry): HttpFilterKind {
     responseBody: 'none',
     usesOf(settings) {
       const kind = kindOf(settings);
-      const { requestBody, encodes, responseBody } = { ...kind, ...kind.usesOf?.(filterOf(settings).settings) };
-      return { requestBody, encodes, responseBody };
+      const uses = { ...kind, ...kind.usesOf?.(filterOf(settings).settings) };
+      const { requestBody, encodes, responseBody, remakesRequests = false } = uses;
+      return { requestBody, encodes, responseBody, remakesRequests };
     },
     isAwake: (settings, context, head) =>
       kindOf(settings).isAwake?.(filterOf(settings).settings, context, head) ?? true,
