@@ -164,12 +164,14 @@ export class GrpcStream {
     const onError = (error: Error): void => {
       this.#reason ??= faultOf(error);
     };
-    const onEnd = (): void => {
-      // The server has nothing more to say, whatever it still reads.
-      stream.end();
-    };
     const onClose = (): void =>
       this.#end(stream.rstCode === NO_ERROR ? undefined : `reset with error ${stream.rstCode}`);
+    const onEnd = (): void => {
+      stream.end();
+      // With its status a call is over. A server may read nothing of what is still on its way, so that our side would never end;
+      // where it resets the stream as well, that comes in this turn.
+      setImmediate(this.#faults.handler(WHERE, onClose));
+    };
     stream.on('response', this.#faults.handler(WHERE, onHead));
     stream.on('trailers', this.#faults.handler(WHERE, onTrailers));
     stream.on('drain', this.#faults.handler(WHERE, onDrain));
